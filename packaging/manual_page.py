@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt  # rich needs it, so it is in every environme
 from markdown_it.token import Token
 
 from app import COMMAND, VERSION
-from app.arguments.chapters import filled_text
+from app.arguments.declared import filled_text
 from app.manual.chapters import CHAPTERS, Chapter
 
 SKIPPED: Final = {"h1": "heading_close", "thead": "thead_close"}

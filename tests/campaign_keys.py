@@ -14,9 +14,9 @@ from typing import Any, Final
 from app.analysis.data_set import MOST_CACHED
 from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.domain.run import Phase
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory

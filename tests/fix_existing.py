@@ -14,7 +14,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from app.postgres.connection import ROLE
+from app.postgres.configuration_text import ROLE
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.installations.installation import Installation
 from app.process.starter import Account, spawn

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base.ssh import SshDestination
+from app.probes.base.probe import SshDestination
 
 PATIENCE_S = 60
 HOST = "measured"

@@ -25,7 +25,6 @@ ROOT_EXECUTES: Final = (
     "app.domain.formats",
     "app.domain.messages",
     "app.domain.options",
-    "app.domain.quoting",
     "app.domain.storage_plan",
     "app.helper",
     "app.helper.base",

@@ -18,7 +18,7 @@ from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level
 from app.domain.run import Phase, RunState
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 from app.execution.run_description import describe_target, describe_whole_workload, describe_workload
 from app.postgres.settings import Setting
 from app.runfile.finalize import finish_run_file

@@ -7,8 +7,8 @@ from dataclasses import replace
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.disk_answers import Disk
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.versions import KERNEL, MDADM_VERSION, Component
-from app.storage.layout.availability import Support, needed_programs
+from app.domain.options.option_spec import KERNEL, MDADM_VERSION, Component
+from app.storage.layout.disk_target import Support, needed_programs
 from app.storage.spare.disks import Listing
 
 SPARE_BYTES = 2_000_398_934_016

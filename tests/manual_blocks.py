@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.arguments.chapters import filled_text
+from app.arguments.declared import filled_text
 from app.manual.chapters import Chapter, find_chapter
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from app.statistics.best import possibly_best
 from app.statistics.cells import CellPair
+from app.statistics.selection import possibly_best
 from app.statistics.verdict import Samples, compare_family
 
 

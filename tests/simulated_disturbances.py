@@ -15,7 +15,7 @@ import numpy as np
 
 from app.analysis.facts import RunFacts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.domain.campaign.order import random_blocks
+from app.domain.campaign.matrix import random_blocks
 from app.domain.disturbances import MeasuredActivity, judge_disturbances
 from app.domain.run import RunState
 from app.runfile.disturbance import disturbance_marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.statistics.student_t import student_t_quantile
+from app.statistics.sample_size import student_t_quantile
 
 Array = NDArray[np.float64]
 

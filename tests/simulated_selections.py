@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.domain.campaign.order import random_blocks
+from app.domain.campaign.matrix import random_blocks
+from app.statistics.sample_size import student_t_quantile
 from app.statistics.selection import FEWEST_ROUNDS, SequentialRuns, judge_round
-from app.statistics.student_t import student_t_quantile
 from app.statistics.verdict import Comparison, compare
 from tests.vondra_runs import published_runs
 

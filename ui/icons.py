@@ -12,8 +12,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
 from app import TOP
-from ui.painting import painting
-from ui.theme import Theme, mix
+from ui.theme import Theme, mix, painting
 
 ICONS: Final = TOP / "resources" / "icons" / "lucide"
 SMALL_ICON: Final = 16

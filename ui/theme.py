@@ -8,13 +8,15 @@ its lines have a mark as well. Dashes distinguish curves of one run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPaintDevice, QPainter
 from typing_extensions import override
 
 TINY: Final = 4
@@ -390,3 +392,16 @@ class Theme(Appearance, QObject):
         if scheme is not self._scheme:
             self._scheme = scheme
             self.changed.emit()
+
+
+# Painters that end: one that stays alive aborts the program at the next paint of the same widget.
+
+
+@contextmanager
+def painting(device: QPaintDevice) -> Iterator[QPainter]:
+    """Paint on a device; the painter ends with the block, even with references to it."""
+    painter = QPainter(device)
+    try:
+        yield painter
+    finally:
+        painter.end()

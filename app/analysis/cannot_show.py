@@ -21,8 +21,7 @@ from app.domain.campaign.configuration import Caches, ServerTarget
 from app.domain.errors import CorruptRunFileError
 from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.text import format_size, tr
 from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata

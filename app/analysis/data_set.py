@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import DataSet
-from app.domain.text import number_text, tr, trn
-from app.domain.units import format_size
-from app.postgres.pgbench.filler import ratio_words
+from app.domain.text import format_size, number_text, tr, trn
+from app.postgres.pgbench.scale import ratio_words
 from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.run_metadata import (

@@ -23,12 +23,11 @@ from app.domain.columns import CellKind, Column
 from app.domain.disturbances import Disturbances
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
-from app.domain.quoting.shell import comment, shell_line
+from app.domain.quoting import comment, shell_line
 from app.domain.run import Phase, RunState
 from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import number_text, tr
-from app.domain.units import format_duration, format_size
+from app.domain.text import format_duration, format_size, number_text, tr
 from app.library.entries import effective_state
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import MOST_CHARACTERS, counted_devices

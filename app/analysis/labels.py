@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from app.domain.campaign.disk_target import NOT_READ_BACK
-from app.domain.campaign.order import LEFT_OUT
+from app.domain.campaign.matrix import LEFT_OUT
 from app.domain.run import RunState
-from app.domain.text import number_text, tr
-from app.domain.units import format_size
+from app.domain.text import format_size, number_text, tr
 from app.runfile.figures import Figure
 from app.runfile.metadata.run_metadata import EXISTING_SERVER, IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED

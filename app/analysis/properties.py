@@ -23,8 +23,7 @@ from app.domain.filesystems import find_filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import STRIPED, Assembler, Level
 from app.domain.storage_plan.plan import DEFAULT_CHUNK_BYTES, Bitmap, Group, InitialSync, StoragePlan
-from app.domain.text import number_text, tr
-from app.domain.units import format_duration, format_size
+from app.domain.text import format_duration, format_size, number_text, tr
 from app.postgres.pgbench.summary import Connecting, much_connecting
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load

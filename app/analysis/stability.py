@@ -19,14 +19,14 @@ from app.analysis.labels import format_tps
 from app.domain.disturbances import Disturbances
 from app.domain.errors import CorruptRunFileError
 from app.domain.run import Phase
-from app.domain.text import tr, trn
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr, trn
 from app.runfile.disturbance import DISTURBED
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.series import RunData, SeriesKey, SeriesSource
 from app.runfile.summary import EDGE_S, Span, checkpoint_spans, report_interval_s, seconds_of, steady_reports
+from app.statistics.sample_size import student_t_quantile
 from app.statistics.series import (
     FEWEST_PIECES,
     SLOPE_LIMIT,
@@ -44,7 +44,6 @@ from app.statistics.series import (
     stalled_seconds,
     within_run_error,
 )
-from app.statistics.student_t import student_t_quantile
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app import COMMAND, VERSION
-from app.arguments.completion import SHELLS
+from app.arguments.completion import SHELLS, commands_as_markdown
 from app.arguments.parser import Parser, cut_s, percent, speed
 from app.domain.text import CALLED, tr
 from app.report.options import add_report_options
+
+if TYPE_CHECKING:
+    from app.manual.chapters import Chapter
 
 RUN_HELP = tr("id (or its beginning), path, a folder of runs, or fields as in `list`: 'fs:xfs scale:250'")
 
@@ -474,3 +478,10 @@ def add_export_arguments(parser: Parser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json,png,svg}")
     _add_common(parser)
+
+
+def filled_text(chapter: Chapter) -> str:
+    """Return a chapter of the manual as Markdown, with its tables and the commands."""
+    from app.manual.chapters import chapter_text  # noqa: PLC0415 - it imports numpy
+
+    return chapter_text(chapter, lambda: commands_as_markdown(build_parser()))

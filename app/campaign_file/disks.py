@@ -34,10 +34,10 @@ from app.campaign_file.kinds import (
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
+from app.domain.errors import Problem
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Integer, OptionValue
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     FURTHER_ROLES,
     LARGEST_CHUNK_BYTES,
@@ -48,8 +48,7 @@ from app.domain.storage_plan.plan import (
     Scheduler,
 )
 from app.domain.storage_plan.reader import MOST_DISKS, MOST_OPTIONS
-from app.domain.text import tr
-from app.domain.units import MIB, TIB
+from app.domain.text import MIB, TIB, tr
 
 _LONGEST_NAME: Final = 200
 

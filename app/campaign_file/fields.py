@@ -26,9 +26,8 @@ from app.campaign_file.kinds import (
     WholeSeconds,
 )
 from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts, SshHost
-from app.campaign_file.phases import Phases, RateKind, WorkNames
+from app.campaign_file.phases import Phases, RateKind, SettingsTable, WorkNames
 from app.campaign_file.recipes.head import ANSWERS, LONGEST_SENTENCE, SENTENCES
-from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
     SMALLEST_ARC_BYTES,
@@ -42,13 +41,12 @@ from app.domain.campaign.configuration import (
     Target,
     WorkloadPhase,
 )
-from app.domain.campaign.order import Design, RunOrder
+from app.domain.campaign.matrix import Design, RunOrder
 from app.domain.campaign.phases import BACKGROUND
+from app.domain.errors import Problem
 from app.domain.maintenance import MAINTENANCE, DoneBy
-from app.domain.problem import Problem
-from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB, TIB
-from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, ratio_words
+from app.domain.text import GIB, KIB, MIB, TIB, tr
+from app.postgres.pgbench.scale import LEAST_RATIO, MOST_RATIO, ratio_words
 from app.postgres.presets import PRESETS
 
 MOST_CONFIGURATIONS: Final = 1000

@@ -17,10 +17,8 @@ from typing import Any, Final
 from typing_extensions import override
 
 from app.campaign_file.problems import InvalidValueError, printable, unfit
-from app.domain.errors import did_you_mean
-from app.domain.problem import Problem
-from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB, TIB, format_size
+from app.domain.errors import Problem, did_you_mean
+from app.domain.text import GIB, KIB, MIB, TIB, format_size, tr
 
 Key = tuple[str, ...]
 """Parts of a dotted key."""

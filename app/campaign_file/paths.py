@@ -16,11 +16,9 @@ from typing_extensions import override
 from app.campaign_file.kinds import CampaignField, EnumKind, IntKind, ValueKind, quote, read_each, read_fields
 from app.campaign_file.problems import InvalidValueError, printable_path, unfit
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.domain.errors import did_you_mean
-from app.domain.problem import Problem
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
-from app.probes.base.ssh import is_destination
+from app.domain.errors import Problem, did_you_mean
+from app.domain.text import MIB, format_size, tr
+from app.probes.base.probe import is_destination
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 

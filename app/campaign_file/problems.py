@@ -12,8 +12,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from app.domain.errors import CampaignError, did_you_mean
-from app.domain.problem import Problem
+from app.domain.errors import CampaignError, Problem, did_you_mean
 from app.domain.text import quoted, tr
 
 _MOST_LISTED: Final = 20

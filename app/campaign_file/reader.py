@@ -45,12 +45,9 @@ from app.domain.campaign.configuration import (
     Workload,
     default_repeats,
 )
-from app.domain.campaign.matrix import Matrix
-from app.domain.campaign.order import FEWEST_CAP, Design, RunOrder, contests
-from app.domain.errors import CampaignError
-from app.domain.problem import Problem
-from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.campaign.matrix import FEWEST_CAP, Design, Matrix, RunOrder, contests
+from app.domain.errors import CampaignError, Problem
+from app.domain.text import MIB, tr
 
 
 def design_problems(

@@ -19,8 +19,8 @@ from app.domain.campaign.configuration import (
     ServerTarget,
     Workload,
 )
+from app.domain.campaign.disk_target import ServerOption, contradiction, refused_with
 from app.domain.campaign.phases import PG_BASEBACKUP, background, filesystems_of, obstacle_of
-from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
 from app.domain.maintenance import maintenance
 from app.domain.options.option_spec import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.options.refusals import ConflictFinding

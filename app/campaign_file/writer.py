@@ -14,8 +14,7 @@ from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, attribu
 from app.campaign_file.kinds import CampaignField, Key, bare_key, quote, toml
 from app.campaign_file.partial import SETTINGS, TARGET, alike
 from app.domain.campaign.configuration import Campaign, Configuration
-from app.domain.campaign.matrix import Matrix
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import Matrix, RunOrder
 from app.domain.campaign.phases import all_scripts
 
 _NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})

@@ -38,11 +38,12 @@ from app.comparison.overall.conditions import (
     footing_of,
     name_conditions,
 )
-from app.comparison.overall.hidden_by_means import find_stalls, find_unlike_lengths
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
     ChanceOfFewRuns,
     chance_of_few,
+    find_stalls,
+    find_unlike_lengths,
     is_of_few,
     known_spread,
     spreads_among,

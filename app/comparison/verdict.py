@@ -10,12 +10,10 @@ from typing import Final
 from app.analysis.facts import RunFacts
 from app.analysis.stability import RunStability
 from app.comparison.groups import OthersCpu, WeakRuns, is_disturbed, without_verdict
-from app.comparison.overall.hidden_by_means import RunLengths, Stalls
-from app.comparison.overall.single_runs import ChanceOfFewRuns
+from app.comparison.overall.single_runs import ChanceOfFewRuns, RunLengths, Stalls
 from app.comparison.wording import SPEED, Wording, describe, describe_unranked
 from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
-from app.domain.text import number_text, tr, trn
-from app.domain.units import format_duration
+from app.domain.text import format_duration, number_text, tr, trn
 from app.statistics.verdict import Comparison, Verdict
 
 

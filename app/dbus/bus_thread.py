@@ -1,4 +1,4 @@
-"""Run pydbus calls in one thread with its own GMainContext.
+"""Run pydbus calls in one thread with its own GMainContext; check whether a service of the bus exists.
 
 pydbus calls block, and its signals are delivered in the GMainContext that was the thread's default when they
 were subscribed to. A private context makes both independent of Qt's event loop and of other users of GLib.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
+from app.domain.text import tr
 
 T = TypeVar("T")
 _STOP_S: Final = 2.0
@@ -101,3 +103,67 @@ def open_bus(gio: ModuleType, bus: object, timeout_s: float) -> Any:  # noqa: AN
     finally:
         timer.cancel()
         timer.join()  # a cancelled thread may still be there for a moment
+
+
+# Check whether a service of the system bus exists, without starting it.
+
+
+_TIMEOUT_S: Final = 2.0
+_BUS: Final = "org.freedesktop.DBus"
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Whether a service is available.
+
+    Attributes:
+        there: it runs, or the bus can start it.
+        reason: why the bus could not be asked, a sentence; empty if it could.
+    """
+
+    there: bool
+    reason: str = ""
+
+
+def service_presence(name: str, timeout_s: float = _TIMEOUT_S) -> Presence:
+    """Return whether a service runs or can be started; never starts it, never raises.
+
+    Args:
+        name: well-known name, such as ``org.pgfooting.Helper1``.
+        timeout_s: for the connection and for each call.
+    """
+    try:
+        gio, glib = load_gio()
+    except ImportError:
+        return Presence(there=False, reason=tr("PyGObject (python3-gi) is not installed."))
+    try:
+        bus = open_system_bus(gio, timeout_s)
+        try:
+            return Presence(name in _names(bus, gio, glib, timeout_s))
+        finally:
+            bus.close_sync(None)
+    except glib.Error as err:
+        return Presence(there=False, reason=tr("There is no system bus ({error}).").format(error=err.message))
+
+
+def _names(bus, gio, glib, timeout_s: float) -> set[str]:  # type: ignore[no-untyped-def]  # noqa: ANN001 - PyGObject has no types
+    """Return the names of services that run or can be started.
+
+    Raises:
+        GLib.Error: the bus does not answer.
+    """
+    found: set[str] = set()
+    for method in ("ListNames", "ListActivatableNames"):
+        reply = bus.call_sync(
+            _BUS,
+            "/org/freedesktop/DBus",
+            _BUS,
+            method,
+            None,
+            glib.VariantType("(as)"),
+            gio.DBusCallFlags.NONE,
+            int(timeout_s * 1000),
+            None,
+        )
+        found.update(reply.unpack()[0])
+    return found

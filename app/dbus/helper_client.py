@@ -29,17 +29,15 @@ from app.dbus.helper_errors import (
     lost,
     other_version,
 )
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from app.domain.disk import DiskIdentity, looked_from_wire, refusal_from_wire
 from app.domain.disk_answers import ReadProgress, RootAnswer
 from app.domain.errors import FootingError
 from app.domain.filesystems import explained_problems
 from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
-from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome, kept_from_wire
-from app.domain.storage_plan.plan import MOST_GROUPS, StoragePlan
-from app.domain.storage_plan.reader import plan_problems
-from app.domain.storage_plan.wire import IDENTITY, PLANS, identity_to_wire, plan_to_wire
+from app.domain.storage_plan.plan import MOST_GROUPS, KeptDisk, ReleaseOutcome, StoragePlan, kept_from_wire
+from app.domain.storage_plan.reader import IDENTITY, PLANS, identity_to_wire, plan_problems, plan_to_wire
 from app.domain.text import tr
 from app.process.account import current_account
 

@@ -14,8 +14,8 @@ from copy import deepcopy
 from typing import Any, Final
 
 from app.dbus.bus_thread import BusThread, open_system_bus
-from app.dbus.introspection import load_gio
-from app.domain.endurance import DriveWear
+from app.dbus.service import load_gio
+from app.domain.disk_answers import DriveWear
 from app.domain.text import tr
 
 SERVICE: Final = "org.freedesktop.UDisks2"

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from app.dbus.callers import Caller
-from app.dbus.limits import has_room
-from app.dbus.service import BusService, MethodError, Reply
+from app.dbus.polkit import Caller
+from app.dbus.service import BusService, MethodError, Reply, has_room
 
 MOST_OF_ONE_USER: Final = 4
 MOST: Final = 16

@@ -8,10 +8,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from app.dbus.bus_thread import service_presence
+from app.dbus.desktop import InhibitorUnavailable, inhibit_sleep
 from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import NOTHING_TOUCHED
-from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.dbus.service_status import service_presence
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.disk import SpareAnswer
@@ -20,15 +20,14 @@ from app.domain.errors import FootingError, ProgramError, UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import LAYOUTS, Assembler, Level
-from app.domain.text import CALLED, tr
-from app.domain.units import format_size
+from app.domain.text import CALLED, format_size, tr
 from app.draft.disks.table import JOURNALED
 from app.execution.recovery import sweep_abandoned
 from app.helper.base.audit import read_policy
 from app.hosts.disk_session import ask_root
 from app.hosts.folders.own_folders import account_reason, server_account
 from app.hosts.folders.targets import check_target
-from app.io_baseline.fio import PROGRAM
+from app.io_baseline.fio import FIO
 from app.library.entries import default_library
 from app.postgres.installations.installation import find_installations, install_hint, is_ubuntu, this_family
 from app.postgres.settings import read_machine
@@ -44,7 +43,7 @@ from app.process.qt_libraries import (
 from app.process.starter import Account, CommandOutcome
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.udisks_objects import Objects
-from app.storage.layout.availability import (
+from app.storage.layout.disk_target import (
     Reason,
     Support,
     array_availability,
@@ -243,7 +242,7 @@ def _findings(account: Account, sleep_reason: str) -> list[Check]:
 def baseline_check() -> Check:
     """Return whether the I/O baseline is complete: without fio it only has the rate of durable writes."""
     try:
-        version = ask_program((PROGRAM, "--version")).strip()
+        version = ask_program((FIO, "--version")).strip()
     except ProgramError:
         message = tr("fio is not installed: the I/O baseline has no reads and writes.")
         return Check("fio", works=False, message=message, hint=tr("It is in the package fio."))

@@ -1,4 +1,4 @@
-"""A disk of this machine with the answer whether it is spare, and what users read of that.
+"""A disk of this machine: whether it is spare, whether it is virtual, and the endurance of its flash.
 
 A disk is only called blank for the inspected parts: the sentence says which those are, and what may go
 undetected.
@@ -7,6 +7,7 @@ undetected.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal, InspectionReport, SpareAnswer, UnreleasedItem
-from app.domain.text import number_text, tr
-from app.domain.units import GIB, MIB, format_duration, format_size
+from app.domain.text import GIB, MIB, format_duration, format_size, number_text, tr
 
 _MOST_EVIDENCE: Final = 3
 _LEAST_S: Final = 2.0
@@ -238,3 +238,149 @@ def unreleased_words(item: UnreleasedItem) -> str:
     sentence = tr("{name} could not be released.").format(name=name)
     last = tr("It stays in the helper's journal and is not spare until then.")
     return " ".join(filter(None, (sentence, _stopped(item.reason), _stopped(item.remedy), last)))
+
+
+# Estimate the endurance of a drive from its own counters. Pure.
+#
+# The rated endurance (TBW) is in the data sheet and in no log. An NVMe drive reports the data written (Data
+# Units Written) and the used share of its life (Percentage Used, whole per cent), which together give an
+# estimate. Source: NVM Express Base Specification 2.0, 5.16.1.3.
+
+
+_LARGEST_USED = 100
+"""In percent; beyond its rated life a drive's value says nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveWear:
+    """The wear that a drive reports.
+
+    Attributes:
+        written_bytes: by all hosts so far; counted by the drive.
+        used_percent: of its life; the drive's own estimate, which may exceed 100.
+    """
+
+    written_bytes: int
+    used_percent: int
+
+    @property
+    def endurance_bytes(self) -> int | None:
+        """The estimated total of bytes that may be written in its life; None if the values give no estimate.
+
+        Below one per cent it is a lower bound.
+        """
+        if self.written_bytes <= 0 or not 0 <= self.used_percent <= _LARGEST_USED:
+            return None
+        return self.written_bytes * 100 // max(self.used_percent, 1)
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the estimate is only a lower bound."""
+        return self.used_percent == 0
+
+
+# Recognise block devices that are emulated by a hypervisor or a network service, by names and makers.
+#
+# Measurements of such a device are only half of the truth: behind it requests are merged, cached and flushed
+# once more. A virtual machine may also have a real disk, which shows its own maker.
+#
+# Some cloud volumes have burst credit: they are faster until it is used up, and then as fast as paid for, so
+# that a short run does not show the later speed. No device reports which kind it is.
+#
+# Sources: drivers/block/virtio_blk.c, xen-blkfront.c, nbd.c and rbd.c of Linux (names); hw/scsi, hw/ide and
+# hw/nvme of QEMU; VirtualBox, VMware and Hyper-V as lsblk shows their disks; docs.aws.amazon.com/ebs ("Amazon
+# Elastic Block Store" is the model of an EBS volume; gp2, st1 and sc1 burst, gp3 does not) and /AWSEC2
+# ("Amazon EC2 NVMe Instance Storage"; smaller instances burst for 30 minutes a day);
+# docs.cloud.google.com/compute (PersistentDisk, nvme_card-pd; EphemeralDisk and nvme_card are Local SSD);
+# learn.microsoft.com/azure/virtual-machines ("Managed disk bursting": Premium SSD up to 512 GiB and Standard
+# SSD by credit, virtual machines too; "Msft Virtual Disk", "MSFT NVMe Accelerator" and, for its own disks,
+# "Microsoft NVMe Direct Disk"); docs.digitalocean.com/products/volumes ("DO Volume", which bursts for 60
+# seconds); www.alibabacloud.com/help/ecs ("Alibaba Cloud Elastic Block Storage"; ESSD AutoPL bursts);
+# docs.oracle.com ("ORACLE BlockVolume"); docs.hetzner.com ("HC Volume").
+
+
+_NAMES: Final = (
+    (re.compile(r"vd[a-z]+"), "virtio"),
+    (re.compile(r"xvd[a-z]+"), "Xen"),
+    (re.compile(r"nbd\d+"), "NBD"),
+    (re.compile(r"rbd\d+"), "Ceph"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Attributes: sign: part of maker and model; name: of the maker; bursts: it may have burst credit."""
+
+    sign: str
+    name: str
+    bursts: bool = False
+
+
+_MAKERS: Final = (
+    _Maker("amazon elastic block store", "Amazon EBS", bursts=True),
+    _Maker("amazon ec2 nvme instance storage", "Amazon EC2 instance storage"),
+    _Maker("persistentdisk", "Google Persistent Disk"),
+    _Maker("nvme_card-pd", "Google Persistent Disk"),
+    _Maker("ephemeraldisk", "Google Local SSD"),
+    _Maker("nvme_card", "Google Local SSD"),
+    _Maker("msft nvme accelerator", "Azure managed disk", bursts=True),
+    _Maker("microsoft nvme direct disk", "Azure local disk"),
+    _Maker("do volume", "DigitalOcean Volume", bursts=True),
+    _Maker("alibaba cloud elastic block storage", "Alibaba Cloud EBS", bursts=True),
+    _Maker("oracle blockvolume", "Oracle Block Volume"),
+    _Maker("hc volume", "Hetzner Cloud Volume"),
+    _Maker("qemu", "QEMU"),
+    _Maker("vbox", "VirtualBox"),
+    _Maker("vmware", "VMware"),
+    _Maker("msft", "Hyper-V", bursts=True),  # on Azure, of which the disk itself says no more
+)
+
+_CLOUDS: Final = (
+    ("amazon", "Amazon EC2"),
+    ("google", "Google Cloud"),
+    ("alibaba", "Alibaba Cloud"),
+    ("digitalocean", "DigitalOcean"),
+    ("hetzner", "Hetzner Cloud"),
+    ("oraclecloud", "Oracle Cloud"),
+    ("openstack", "OpenStack"),
+)
+"""Clouds by the firmware of their machines (DMI: sys_vendor, product_name)."""
+
+
+def played_by(name: str, vendor: str, model: str) -> str:
+    """Return what emulates a disk; empty if there is no sign of emulation.
+
+    Args:
+        name: of the kernel, such as ``vda``.
+        vendor: as in sysfs; empty if unknown.
+        model: as in sysfs; empty if unknown.
+    """
+    maker = _maker(vendor, model)
+    if maker is not None and maker.sign != "qemu":
+        return maker.name
+    for pattern, driver in _NAMES:
+        if pattern.fullmatch(name):
+            return driver
+    return maker.name if maker is not None else ""
+
+
+def may_have_burst_credit(name: str, vendor: str, model: str, cloud: str) -> bool:
+    """Return whether a disk may have burst credit; `cloud` is the result of `cloud_of`.
+
+    A cloud disk that only names the driver may be any of its volumes.
+    """
+    maker = _maker(vendor, model)
+    if maker is not None and maker.sign != "qemu":
+        return maker.bursts
+    return bool(cloud) and bool(played_by(name, vendor, model))
+
+
+def cloud_of(vendor: str, product: str) -> str:
+    """Return the cloud of this virtual machine by its firmware; empty for no known cloud."""
+    text = f"{vendor} {product}".lower()
+    return next((cloud for sign, cloud in _CLOUDS if sign in text), "")
+
+
+def _maker(vendor: str, model: str) -> _Maker | None:
+    text = " ".join(f"{vendor} {model}".lower().split())
+    return next((maker for maker in _MAKERS if maker.sign in text), None)

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.metrics import METRICS
-from app.domain.text import number_text, tr
-from app.domain.units import format_size
+from app.domain.text import format_size, number_text, tr
 
 
 class DisturbanceKind(StrEnum):

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
@@ -240,3 +241,29 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a sentence naming the nearest of the `known` words, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return tr("Did you mean “{word}”?").format(word=near[0]) if near else ""
+
+
+# A problem of a user's choice: one form from the declarations to the window.
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem.
+
+    Attributes:
+        path: what it is about: a key dotted as in campaign files, such as ``workload.clients``, or below the
+            value at hand, such as ``[2].weight``; empty for the whole.
+        message: a sentence.
+        hint: what would help, or what is allowed; may be empty.
+        pending: not an error, only not known yet.
+    """
+
+    path: str
+    message: str
+    hint: str = ""
+    pending: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Message and hint in one line."""
+        return f"{self.message} {self.hint}".strip()

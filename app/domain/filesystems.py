@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from app.domain import option_texts
-from app.domain.formats import btrfs, ext3, ext4, f2fs, reiserfs, tmpfs, xfs, zfs
+from app.domain.errors import Problem
+from app.domain.formats import btrfs, ext4, f2fs, reiserfs, tmpfs, xfs, zfs
 from app.domain.option_texts import BTRFS_PROGS, E2FSPROGS, OPENZFS
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import (
@@ -24,13 +25,10 @@ from app.domain.options.filesystem_spec import (
     described,
 )
 from app.domain.options.format_spec import FormatSpec
-from app.domain.options.option_spec import Safety
+from app.domain.options.option_spec import KERNEL, Component, Requirement, Safety
 from app.domain.options.raid import Level
 from app.domain.options.refusals import Action, ConflictRule
-from app.domain.problem import Problem
-from app.domain.text import tr
-from app.domain.units import KIB
-from app.domain.versions import KERNEL, Component, Requirement
+from app.domain.text import KIB, tr
 
 SOURCE_2011: Final = "2011"
 SOURCE_2016: Final = "Vondra 2016"
@@ -517,7 +515,7 @@ _SOURCE: Final = "mke2fs(8) -t; tested (“Mount option(s) incompatible with ext
 
 
 EXT3: Final = described(
-    ext3.EXT3,
+    ext4.EXT3,
     option_texts.EXT4,
     good_for=tr("For comparison with old servers and benchmarks; do not use it for new systems."),
     programs=(Program("mkfs.ext3", "e2fsprogs", E2FSPROGS), DUMPE2FS),

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB, tr
 
 
 class JobId(StrEnum):
@@ -175,7 +174,7 @@ class BaselineDevice:
         kind: ``disk``, ``md``, ``dm``, ``loop`` ..., see `app.probes.base.backing_devices`.
         is_rotating: None if unknown.
         write_cache: ``write back`` or ``write through``, as reported by the kernel; empty if unknown.
-        played_by: what emulates it, see `app.domain.virtual_disks`; empty for hardware.
+        played_by: what emulates it, see `app.domain.disk_answers`; empty for hardware.
     """
 
     name: str = ""

@@ -23,10 +23,8 @@ from dataclasses import replace
 from typing import Final
 
 from app.domain.options.kinds import words
-from app.domain.options.option_spec import ChoiceValue, OptionText, Safety
-from app.domain.text import tr
-from app.domain.units import KIB
-from app.domain.versions import KERNEL, Component, Requirement
+from app.domain.options.option_spec import KERNEL, ChoiceValue, Component, OptionText, Requirement, Safety
+from app.domain.text import KIB, tr
 
 E2FSPROGS: Final = Component("e2fsprogs")
 BTRFS_PROGS: Final = Component("btrfs-progs")

@@ -40,19 +40,23 @@ from app.campaign_file.reader import (
 )
 from app.campaign_file.rules import RULES, Stated
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
-from app.domain.campaign.matrix import Change
-from app.domain.campaign.order import RunOrder
-from app.domain.problem import Problem
+from app.domain.campaign.matrix import Change, RunOrder
+from app.domain.errors import Problem
 from app.domain.text import quoted, tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, SCRIPT, SETTINGS, automatic_name
 from app.draft.fields.phases import raw_phase, raw_scripts
 from app.draft.fields.state import (
+    FIELDS,
+    OPTIONAL,
     OWN_SCRIPTS,
+    PHASES,
+    SCRIPT,
+    SETTINGS,
     TYPED_OF_CAMPAIGN,
     ConfigurationDraft,
     DraftParts,
     Place,
+    automatic_name,
 )
 from app.draft.fields.text import raw_value
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion

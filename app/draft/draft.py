@@ -1,4 +1,4 @@
-"""The wizard without its window: typed texts, their problems, and the resulting campaign.
+"""The wizard without its window: typed texts, their problems, the way through the steps, the campaign.
 
 ::
 
@@ -10,56 +10,235 @@ A draft never waits: an open question is a *pending* problem, which disappears w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from app.analysis.properties import KIND, LABELS, PATH, TARGET, Property, properties_of
 from app.comparison.differences import compare_properties
-from app.domain.campaign.configuration import Campaign, Configuration
-from app.domain.errors import CampaignError, InstallationError
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    FolderTarget,
+    MemoryTarget,
+    Target,
+    Workload,
+)
+from app.domain.errors import (
+    CampaignError,
+    FootingError,
+    InstallationError,
+    Problem,
+    SettingError,
+    TargetError,
+)
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role, StoragePlan
-from app.domain.text import tr
+from app.domain.storage_plan.reader import PlanError
+from app.domain.text import quoted, tr
 from app.draft.builder import ValidationResult, build
-from app.draft.disks.commands import making_lines, plan_of
-from app.draft.disks.confirmation import confirmation_problems, forget_confirmations
+from app.draft.commands import making_lines, plan_of
 from app.draft.disks.layout import DrawnGroup, draw
 from app.draft.disks.problems import cell_problems, storage_problems
-from app.draft.disks.table import InspectionResult, StorageFacts
+from app.draft.disks.table import InspectionResult, StorageFacts, confirmation_problems, forget_confirmations
 from app.draft.disks.target import read_target
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import automatic_name, step_of
-from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, Step, put
+from app.draft.fields.state import (
+    ConfigurationDraft,
+    DraftEnvironment,
+    DraftParts,
+    Place,
+    Step,
+    automatic_name,
+    put,
+    step_of,
+)
 from app.draft.from_campaign import first_parts, parts_of
 from app.draft.machine_answers import (
     CampaignQuestion,
+    DescribeQuestion,
     MachineAnswer,
     MachineQuestion,
     PostgresAnswer,
+    PostgresQuestion,
     ScriptsQuestion,
     ServerQuestion,
     SupportQuestion,
+    TargetQuestion,
     TrustQuestion,
 )
-from app.draft.machine_questions import Inquiry, describe_question, server_questions
 from app.draft.servers import (
+    Agreement,
     ServerConfirmation,
     agreed_names,
+    agreement_problems,
     contact_problems,
     load_problems,
     server_confirmations,
 )
-from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
-from app.execution.servers import OpenServer
+from app.execution.servers import OpenServer, servers_of
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import choose_installation
-from app.postgres.pgbench.scale import ScaleChoice
-from app.storage.layout.availability import Support
+from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
+from app.storage.layout.disk_target import Support
 from app.storage.spare.disks import Listing
+
+# Determine a step's questions for this machine, and the field that shows a negative answer. Pure.
+
+
+_FIELDS: Final[dict[type[FootingError], str]] = {
+    SettingError: "postgresql.settings",
+    InstallationError: "postgresql.installation",
+    TargetError: "target",
+}
+
+
+_LOOKED_AT: Final = frozenset({Place.FOLDER, Place.MEMORY})
+"""Places checked on the first page; disks have their own pages, a server is checked on the last one."""
+
+
+def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | None:
+    """Return the question about the helper's commands; None if no disks are used."""
+    found = resolved.configurations.values() if resolved else ()
+    plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
+    return DescribeQuestion(plans) if plans else None
+
+
+def server_questions(campaign: Campaign | None) -> tuple[ServerQuestion, ...]:
+    """Return a question for each server that already runs."""
+    found = servers_of(campaign) if campaign is not None else {}
+    return tuple(ServerQuestion(connection, ssh) for connection, ssh in found.items())
+
+
+def _words(error: FootingError) -> str:
+    """Return a refusal without the keys of campaign files that begin each problem of a plan."""
+    if not isinstance(error, PlanError):
+        return error.message
+    allowed = tr("{message} Allowed: {allowed}.")
+    sentence = (
+        allowed.format(message=each.message, allowed=each.hint) if each.hint else each.message
+        for each in error.problems
+    )
+    return "\n".join(dict.fromkeys(sentence))
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One state of a draft, to derive its questions.
+
+    Attributes:
+        parts: the fields.
+        built: the result of building them.
+        environment: of this machine.
+        resolved: the campaign on this machine, if known.
+    """
+
+    parts: DraftParts
+    built: ValidationResult
+    environment: DraftEnvironment
+    resolved: ResolvedCampaign | None = None
+
+    def questions(self, step: Step) -> tuple[MachineQuestion, ...]:
+        """Return the questions of one step, including answered ones."""
+        if self.environment.account is None:
+            return ()
+        askers: dict[Step, Callable[[], Iterator[MachineQuestion]]] = {
+            Step.WHERE: self._about_places,
+            Step.DISKS: self._about_filesystems,
+            Step.FILESYSTEM: self._about_filesystems,
+            Step.POSTGRESQL: self._about_postgresql,
+            Step.WORKLOAD: self._about_workload,
+            Step.MORE: self._about_others,
+            Step.REVIEW: self._about_all,
+        }
+        return tuple(dict.fromkeys(askers[step]()))
+
+    def target_question(self, target: Target) -> TargetQuestion:
+        """Return the question whether a place can hold the data."""
+        scale = self.scale(self.built.workload) if self.built.workload else None
+        return TargetQuestion(target, scale.data_bytes if scale else 0)
+
+    def postgres_question(self) -> PostgresQuestion | None:
+        """Return the question about the second page; None if something on it is wrong."""
+        if self.built.postgresql is None:
+            return None
+        targets = tuple(dict.fromkeys(self.built.targets.values()))
+        return PostgresQuestion(self.built.postgresql, self.built.workload or Workload(), targets)
+
+    def scale(self, workload: Workload) -> ScaleChoice | None:
+        """Return the scale of a workload here; None if there is none, which `CampaignQuestion` reports."""
+        try:
+            return resolve_scale(workload, self.environment.machine.usable_ram_bytes)
+        except CampaignError:
+            return None
+
+    def refusal(self, step: Step, question: MachineQuestion, error: FootingError) -> Problem:
+        """Return the machine's negative answer as a problem of the field that can change it."""
+        field, message = _FIELDS.get(type(error), ""), _words(error)
+        if isinstance(error, CampaignError):
+            field = error.field
+        match question:
+            case TargetQuestion(target=FolderTarget()):
+                field = "target.folder.path"
+            case ServerQuestion():
+                field = "target.server.connection"
+            case TargetQuestion(target=MemoryTarget()):
+                field = "target.memory.size"
+            case CampaignQuestion(campaign=campaign) if campaign.matrix is not None:
+                field = "dimension" if step is Step.MORE else field
+            case CampaignQuestion(campaign=campaign) if step is Step.MORE:
+                message = f"{quoted(campaign.configurations[0].name)}: {message}"
+                field = self._place_in_list(campaign.configurations)
+            case CampaignQuestion() if step is Step.WORKLOAD and isinstance(error, TargetError):
+                field = "workload.size"
+            case _:
+                pass
+        return Problem(field, message, error.hint)
+
+    def _about_places(self) -> Iterator[MachineQuestion]:
+        for number, each in enumerate(self.parts.chosen()):
+            if each.from_where and each.place in _LOOKED_AT and number in self.built.targets:
+                yield self.target_question(self.built.targets[number])
+
+    def _about_filesystems(self) -> Iterator[MachineQuestion]:
+        yield SupportQuestion()
+
+    def _about_postgresql(self) -> Iterator[MachineQuestion]:
+        question = self.postgres_question()
+        if question is not None:
+            yield question
+
+    def _about_workload(self) -> Iterator[MachineQuestion]:
+        yield from self.built.questions
+        if not any(step_of(problem.path) is Step.WORKLOAD for problem in self.built.problems):
+            yield from map(self._alone, list(self.built.configurations.values())[:1])
+
+    def _about_others(self) -> Iterator[MachineQuestion]:
+        if self.built.matrix is not None and self.built.campaign is not None:
+            yield CampaignQuestion(self.built.campaign)
+        elif self.built.matrix is None:
+            yield from map(self._alone, list(self.built.configurations.values())[1:])
+
+    def _about_all(self) -> Iterator[MachineQuestion]:
+        if self.built.campaign is not None:
+            yield TrustQuestion(self.built.campaign)
+            yield CampaignQuestion(self.built.campaign)
+        question = describe_question(self.resolved)
+        if question is not None:
+            yield question
+        for each in server_questions(self.built.campaign):
+            if (each.connection, each.ssh) in self.parts.contacted:
+                yield each
+
+    def _alone(self, configuration: Configuration) -> CampaignQuestion:
+        """Return the question about one configuration alone, so that a negative answer refers to it."""
+        seeds = self.parts.seeds
+        return CampaignQuestion(Campaign(configuration.name, (configuration,), 1, seeds))
+
+    def _place_in_list(self, configurations: Sequence[Configuration]) -> str:
+        names = [each.name.strip() for each in self.parts.chosen()]
+        return f"configuration[{names.index(configurations[0].name) + 1}]"
 
 
 class CampaignDraft:
@@ -420,3 +599,93 @@ def configuration_differences(configurations: Mapping[int, Configuration]) -> Ma
 def _beside_the_place(configuration: Configuration) -> tuple[Property, ...]:
     found = properties_of(describe_configuration(configuration), None)
     return tuple(each for each in found if each.key not in _PLACE)
+
+
+# Navigate the steps of a draft: forward only without obstacles, back always.
+
+
+class DraftFlow:
+    """The position in the wizard.
+
+    Attributes:
+        draft: the edited draft.
+        step: the open page.
+        furthest: the last step opened so far; steps up to it can be jumped to.
+    """
+
+    def __init__(self, draft: CampaignDraft) -> None:
+        self.draft = draft
+        self.step = Step.WHERE
+        self.furthest = Step.WHERE
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The pages that exist now; those about disks depend on a check box of the first page."""
+        return self.draft.steps
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the next button starts the campaign."""
+        return self.step is self.steps[-1]
+
+    def obstacle(self) -> Problem | None:
+        """Return the first obstacle to the next step; None if there is none."""
+        return next(iter(self.draft.blockers(self.step)), None)
+
+    def page_of(self, obstacle: Problem) -> Step:
+        """Return the page on which an obstacle is solved."""
+        return self.draft.blockers(self.step)[obstacle]
+
+    def reason(self) -> str:
+        """Return the obstacle as a sentence for the button, with its page if that is another."""
+        problem = self.obstacle()
+        if problem is None:
+            return ""
+        page = self.page_of(problem)
+        if page is self.step:
+            return problem.message
+        number = self.number(page)
+        return tr("Page {number}: {message}").format(number=number, message=problem.message)
+
+    def number(self, step: Step) -> int:
+        """Return the number of a page, from 1."""
+        return self.steps.index(step) + 1
+
+    def advance(self) -> bool:
+        """Go to the next step; return whether that was possible."""
+        if self.is_last or self.obstacle() is not None:
+            return False
+        self._open(self.steps[self.steps.index(self.step) + 1])
+        return True
+
+    def retreat(self) -> bool:
+        """Go to the previous step; return whether there is one."""
+        if self.step is self.steps[0]:
+            return False
+        self._open(self.steps[self.steps.index(self.step) - 1])
+        return True
+
+    def may_jump(self, step: Step) -> bool:
+        """Whether a step can be opened: back always, forward if the steps between are complete."""
+        if step not in self.steps:
+            return False
+        if step.value <= self.step.value:
+            return True
+        before = self.steps[self.steps.index(step) - 1]
+        return not self.draft.blockers(before)
+
+    def jump(self, step: Step) -> bool:
+        """Open a step; return whether that was possible."""
+        if not self.may_jump(step):
+            return False
+        self._open(step)
+        return True
+
+    def is_complete(self, step: Step) -> bool:
+        """Whether a step was visited and has no problems: it then gets a check mark."""
+        return step.value < self.furthest.value and not self.draft.problems_for(step)
+
+    def _open(self, step: Step) -> None:
+        self.step = step
+        if step.value > self.furthest.value:
+            self.furthest = step

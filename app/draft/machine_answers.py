@@ -1,4 +1,4 @@
-"""The questions of a draft about this machine: asked separately, because answers take time.
+"""The questions of a draft about this machine and to root's helper: asked separately, answers take time.
 
 A question is a value; the owner of the draft answers it in the background with `answer` and passes the result
 back (`app.draft.draft`). Nothing here starts a server or writes, except that the default folder is created.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +20,7 @@ from app.campaign_file.fields import WORKLOAD_FIELDS
 from app.campaign_file.kinds import ValueKind
 from app.campaign_file.paths import OneScript
 from app.campaign_file.problems import InvalidValueError
+from app.dbus.helper_client import HelperClient
 from app.domain.campaign.configuration import (
     Campaign,
     PostgresChoice,
@@ -27,12 +30,14 @@ from app.domain.campaign.configuration import (
     WorkloadPhase,
 )
 from app.domain.campaign.phases import all_scripts
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk, ReadProgress, RootAnswer
 from app.domain.errors import CampaignError, FootingError, InternalError
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import KeptDisk, ReleaseOutcome, StoragePlan
 from app.domain.text import tr
-from app.draft.fields.environment import DraftEnvironment, serving_account
-from app.draft.root_answers import describe_plans
-from app.draft.trust import Agreement, agreement_of
+from app.draft.disks.table import InspectionResult
+from app.draft.fields.state import DraftEnvironment, serving_account
+from app.draft.servers import Agreement, agreement_of
 from app.execution.resolve import ResolvedCampaign, resolve_campaign
 from app.execution.servers import OpenServer, look_there
 from app.hosts.folders.targets import CheckedTarget, check_target
@@ -40,7 +45,90 @@ from app.postgres.installations.installation import Installation, choose_install
 from app.postgres.pgbench.scale import resolve_scale
 from app.postgres.settings import Setting, check_settings, server_settings, unsafe_settings
 from app.process.starter import CommandOutcome
-from app.storage.layout.availability import Support, read_support
+from app.storage.layout.disk_target import Support, read_support
+
+# Query the root helper for a draft: its answer about disks, and its commands in its own words.
+#
+# Most queries only read. They need no password, unless this machine's rules require one to read the content
+# of disks, as they do for users without a local session.
+
+
+def inspect_disks(disks: Sequence[Disk], progress: Callable[[float], None]) -> Mapping[str, InspectionResult]:
+    """Return root's answers about disks, by kernel name.
+
+    Args:
+        disks: as listed.
+        progress: called with the share of all disks that is done, 0 to 1; rotating disks take a while.
+
+    Raises:
+        FootingError: the helper is missing or does not answer; nothing was touched.
+    """
+    with closing(HelperClient.open()) as client:
+        results = client.inspect([disk.identity for disk in disks], progress=progress)
+    found: dict[str, InspectionResult] = {}
+    for disk in disks:
+        if disk.identity.device_number in results:
+            found[disk.name] = _inspected(disk, results[disk.identity.device_number])
+    return found
+
+
+def _inspected(disk: Disk, root_answer: RootAnswer) -> InspectionResult:
+    answer = SpareAnswer.SPARE if root_answer.is_spare else SpareAnswer.NOT_SPARE
+    return InspectionResult(
+        disk, answer, () if root_answer.is_spare else root_answer.refusals, root_answer.looked
+    )
+
+
+def read_disk(
+    disk: Disk, progress: Callable[[ReadProgress], None], watch: Callable[[], None] = lambda: None
+) -> InspectionResult:
+    """Have root read every byte of a disk and return its answer afterwards; may take hours.
+
+    Args:
+        disk: as listed.
+        progress: called with the progress.
+        watch: called often; an exception from it ends the reading.
+
+    Raises:
+        FootingError: the helper is missing or does not answer; nothing was touched.
+    """
+    with closing(HelperClient.open()) as client:
+        return _inspected(disk, client.read(disk.identity, progress, watch))
+
+
+def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
+    """Return the content of a disk that the helper's journal keeps, and the digest needed to release it.
+
+    Raises:
+        FootingError: the helper is missing, does not answer, or does not keep the disk.
+    """
+    with closing(HelperClient.open()) as client:
+        return client.inspect_kept(disk.identity)
+
+
+def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: None) -> ReleaseOutcome:
+    """Have root release a disk that its journal keeps, and return how; the user is asked for a password.
+
+    Args:
+        disk: as listed.
+        digest: of `inspect_kept`.
+        watch: called often while the user is asked; an exception from it cancels the question.
+
+    Raises:
+        FootingError: it is not released; carries the reason.
+    """
+    with closing(HelperClient.open()) as client:
+        return client.release_kept(disk.identity, digest, watch)
+
+
+def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:
+    """Return the helper's commands for each plan, a line for each step.
+
+    Raises:
+        FootingError: the helper is missing, does not answer, or refuses a plan; nothing was touched.
+    """
+    with closing(HelperClient.open()) as client:
+        return client.describe(plans).texts
 
 
 @dataclass(frozen=True, slots=True)

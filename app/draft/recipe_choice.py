@@ -20,7 +20,7 @@ from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import ON_SERVERS, DraftParts
-from app.draft.trust import refuse_programs
+from app.draft.servers import refuse_programs
 from app.process.starter import Account
 
 

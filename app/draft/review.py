@@ -3,7 +3,7 @@
 Estimates are rough on purpose and labelled so. Measured on the development machine (PostgreSQL 15, scale 13
 to 100, a virtual disk): preparing and ending a run takes 3 s, and a TPC-B-like transaction writes 13 to 18 kB
 while pages are new since the checkpoint; with pages of 4, 8, 16 and 32 kB it wrote 14.4, 18.9, 25.9 and 35.1
-KiB to the disk. Data sets: `app.draft.data_sets`.
+KiB to the disk. Data sets: `app.draft.planning`.
 """
 
 from __future__ import annotations
@@ -21,36 +21,32 @@ from app.domain.campaign.configuration import (
     interleaved_order,
 )
 from app.domain.campaign.disk_target import unsafe_choices
-from app.domain.campaign.matrix import describe_matrix
-from app.domain.campaign.order import Design, RunOrder
+from app.domain.campaign.matrix import Design, RunOrder, describe_matrix
 from app.domain.campaign.phases import workload_of
 from app.domain.disk import DiskIdentity
-from app.domain.disk_answers import Disk
-from app.domain.endurance import DriveWear
+from app.domain.disk_answers import Disk, DriveWear
 from app.domain.io_baseline import PLANNED_SECONDS
-from app.domain.options.option_spec import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES, capacity
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.raid_choice import capacity
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
 from app.domain.storage_plan.words import place_words
-from app.domain.text import number_text, tr, trn
-from app.domain.units import format_size
-from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
-from app.draft.data_sets import (
+from app.domain.text import format_size, number_text, tr, trn
+from app.draft.commands import CommandLine, LineAction, all_lines, removed_folders, run_commands, run_folders
+from app.draft.planning import (
     TemplatesFound,
     as_it_will_be,
     at_most_sentences,
     data_seconds,
     data_sentences,
     data_writes,
+    effect_sentences,
     loading_sentence,
+    no_verdict_sentences,
+    roughly,
 )
-from app.draft.disks.commands import all_lines
-from app.draft.planning import effect_sentences, no_verdict_sentences, roughly
 from app.execution.baseline.measurement import storages_to_ask
-from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, arc_max_sentence, planned_seconds
 from app.hosts.folders.targets import UNKNOWN_FREE_BYTES
-from app.hosts.zfs_cache import arc_max_sentence
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
 from app.statistics.selection import FEWEST_ROUNDS

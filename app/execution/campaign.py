@@ -21,7 +21,7 @@ from app.campaign_file.trust import (
     has_own_scripts,
     refuse_concerns,
 )
-from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from app.dbus.desktop import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order, with_drawn_order
 from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
@@ -51,9 +51,9 @@ from app.execution.servers import LoadConsent, open_servers
 from app.hosts.folders.own_folders import account_reason, server_account
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal
-from app.library.annotations import mark_ended_run
 from app.library.campaign_end import CampaignEnd, clear_end, write_end
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
+from app.library.files import mark_ended_run
 from app.library.trusted_campaigns import is_trusted, trust
 from app.probes.preflight.checks import PreflightFinding, PreflightRequest, Severity, run_preflight
 from app.process.starter import CommandOutcome

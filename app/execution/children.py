@@ -22,8 +22,7 @@ from typing import Final
 import psutil
 
 from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError, TargetLostError
-from app.domain.text import tr
-from app.domain.units import GIB, format_duration, format_size
+from app.domain.text import GIB, format_duration, format_size, tr
 from app.hosts.server_under_test import PgbenchPlace
 from app.process.starter import Account, CommandOutcome
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from app.domain.campaign.configuration import Campaign, Configuration, PlannedRun, interleaved_order
-from app.domain.campaign.order import LEFT_OUT, Design, contests
+from app.domain.campaign.matrix import LEFT_OUT, Design, contests
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
 from app.domain.text import tr
-from app.library.annotations import mark_ended_run
+from app.library.files import mark_ended_run
 from app.recording.events import CampaignListener, RunResult
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.selection import FEWEST_ROUNDS, Array, judge_round, within_precision

@@ -30,8 +30,7 @@ from app.domain.campaign.phases import (
 from app.domain.errors import FootingError, PgbenchError, ServerError, StorageError
 from app.domain.maintenance import DoneBy, Maintenance, MaintenanceEnd, WorkEnd, maintenance
 from app.domain.run import Phase, PhaseName
-from app.domain.text import tr
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr
 from app.execution.children import footing_error
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration

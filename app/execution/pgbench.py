@@ -38,7 +38,7 @@ from app.postgres.pgbench.argv import (
     loading_argvs,
     log_format,
 )
-from app.postgres.pgbench.filler import load_script
+from app.postgres.pgbench.scale import load_script
 from app.postgres.pgbench.summary import LoadTimes, PgbenchSummary, load_times, parse_summary
 from app.probes.base.probe import ProbeContext
 from app.probes.sampling.sampler import WholePhase

@@ -20,8 +20,7 @@ from app.domain.errors import FootingError, RunFileError
 from app.domain.json_value import Json
 from app.domain.run import Phase, RunState
 from app.domain.step_progress import Operation, StepProgress
-from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.text import MIB, tr
 from app.execution.baseline.measurement import CampaignBaselines, StorageBaseline
 from app.execution.children import footing_error
 from app.execution.control import Cancellable
@@ -29,6 +28,7 @@ from app.execution.data_set import CampaignDataSets
 from app.execution.design import rivals_of
 from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
+from app.execution.recovery import LiveFile, begin_live_file, discard_live_file, move_to_library
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_before
 from app.execution.servers import Servers, marks_of_server, server_of, with_server
@@ -48,7 +48,6 @@ from app.probes.base.probe import ProbeUnavailable
 from app.probes.preflight.checks import PreflightFinding
 from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
-from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, move_to_library
 from app.recording.recorder import Recorder
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.finalize import finish_run_file

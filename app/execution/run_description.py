@@ -22,12 +22,10 @@ from app.domain.campaign.phases import own_workload
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.text import format_size, tr
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import newer_than_tested
-from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin, Setting
 from app.runfile.metadata.run_metadata import (
     EXISTING_SERVER,
@@ -39,6 +37,7 @@ from app.runfile.metadata.run_metadata import (
     TargetMetadata,
     WorkloadMetadata,
 )
+from app.runfile.metadata.safety import FULL_PAGE_WRITES
 from app.runfile.metadata.typed_json import NOT_KNOWN
 from app.storage.layout.disk_target import is_test_device
 

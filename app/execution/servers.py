@@ -28,8 +28,7 @@ from app.postgres.existing.look import (
     not_known,
 )
 from app.postgres.existing.own_database import OWN_DATABASE, ServerLock, drop_own
-from app.probes.base.probe import ServerSources
-from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.base.probe import RemoteMachine, ServerSources, SshDestination
 from app.probes.remote.machine import FactReading
 from app.recording.events import CampaignListener
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts

@@ -24,7 +24,6 @@ from app.comparison.figures import (
     compare_figures,
 )
 from app.comparison.groups import ComparedGroup, ComparedRun, is_disturbed
-from app.comparison.limits import StorageRow, bottlenecks, describe_part_limitations, storage_rows
 from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.answer import find_answer, question_of
@@ -34,7 +33,13 @@ from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.table import ComparisonRow
-from app.comparison.warnings import comparison_notes
+from app.comparison.warnings import (
+    StorageRow,
+    bottlenecks,
+    comparison_notes,
+    describe_part_limitations,
+    storage_rows,
+)
 from app.domain.io_baseline import flush_verdict
 from app.domain.json_value import Json
 from app.export.runs import bottleneck_as_json

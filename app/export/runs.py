@@ -1,4 +1,4 @@
-"""Runs as CSV and JSON for other programs.
+"""Runs as CSV and JSON for other programs; unreadable files are named and skipped.
 
 CSV is one long table, one value per row: run, name, t_s, phase, metric, instance, unit, value, marks of the
 run; t_s counts from the start of the measured phase, seconds with a decimal point in every locale. Further
@@ -19,15 +19,15 @@ from functools import lru_cache
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, TextIO
+from typing import BinaryIO, Final, NamedTuple, TextIO, TypeVar
 
 from app import VERSION
 from app.analysis.bottleneck import Bottleneck, read_bottleneck
 from app.analysis.cannot_show import read_limitations
-from app.analysis.facts import read_phase_figures
+from app.analysis.facts import read_phase_figures, read_run_facts
 from app.domain.columns import CellKind, Column
 from app.domain.disturbances import THRESHOLDS
-from app.domain.errors import UsageError, did_you_mean
+from app.domain.errors import RunFileError, UsageError, did_you_mean
 from app.domain.json_value import Json
 from app.domain.run import Phase
 from app.domain.text import tr
@@ -36,6 +36,7 @@ from app.library.entries import effective_state, entry_of, read_entry
 from app.library.query import DIMENSIONS, dimensions
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.disturbance import marks_of, read_disturbances
+from app.runfile.histogram_decoding import percentiles
 from app.runfile.metadata.environment import counted_devices
 from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.output_file import check_output, write_output
@@ -401,3 +402,64 @@ def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool, replace
         stream.detach()
 
     write_output(output, write_text)
+
+
+# Process several run files even if some are unreadable: report and skip those.
+
+
+T = TypeVar("T")
+
+
+def with_readable(
+    paths: Sequence[Path], work: Callable[[Sequence[Path]], T], report: Callable[[str], object]
+) -> T:
+    """Return the result of `work` for the readable ones of these run files.
+
+    Files are read only once unless one is damaged.
+
+    Args:
+        paths: run files.
+        work: raises RunFileError for an unreadable file; then it is called again without those.
+        report: called with a sentence for each skipped file.
+
+    Raises:
+        RunFileError: none can be read, or the only one.
+    """
+    try:
+        return work(paths)
+    except RunFileError:
+        if len(paths) < 2:
+            raise
+        good, problems = _sort_out(paths)
+        if not good or not problems:
+            raise
+        for problem in problems:
+            report(tr("Left out: {problem}").format(problem=problem.message))
+        return work(good)
+
+
+def _sort_out(paths: Sequence[Path]) -> tuple[list[Path], list[RunFileError]]:
+    good: list[Path] = []
+    problems: list[RunFileError] = []
+    for path in paths:
+        try:
+            _read_whole(path)
+        except RunFileError as error:
+            problems.append(error)
+        else:
+            good.append(path)
+    return good, problems
+
+
+def _read_whole(path: Path) -> None:
+    """Read every part of a run file.
+
+    Raises:
+        RunFileError: a part is damaged.
+    """
+    with RunFile(path) as run:
+        describe_run(run)
+        for series in run.series():
+            run.samples(series.metric, series.instance)
+        percentiles([second.buckets for second in run.latency_seconds()], (50.0,))
+    read_run_facts(path)

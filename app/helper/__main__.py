@@ -11,8 +11,7 @@ import sys
 from contextlib import ExitStack
 from typing import Final
 
-from app.dbus.memory_trim import keep_small
-from app.dbus.service import BusError
+from app.dbus.service import BusError, keep_small
 from app.helper.base import audit
 from app.helper.base.audit import RUN, make_private_folder, read_policy
 from app.helper.service import Helper

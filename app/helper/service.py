@@ -9,29 +9,132 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from enum import StrEnum
+from functools import cache, partial
 from typing import Any, Final
 
 from app import VERSION
-from app.dbus.callers import Caller, Callers
-from app.dbus.memory_trim import give_back_memory
-from app.dbus.polkit import Authorization, OpenQuestions, QuestionLimit
-from app.dbus.service import BusService, Call, MethodError, Reply
+from app.dbus.polkit import Authorization, Caller, Callers, OpenQuestions, QuestionLimit
+from app.dbus.service import BusService, Call, MethodError, Reply, give_back_memory
 from app.dbus.worker import Then, Worker
-from app.domain.storage_plan.wire import identity_from_wire
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.reader import MOST_PLANS, PlanError, identity_from_wire, plan_from_wire
 from app.helper.base import audit
 from app.helper.base.audit import INTERFACE
-from app.helper.methods import METHODS, Access, method
-from app.helper.session.describe import described
-from app.helper.session.inspection import Progress, inspected, read_whole
-from app.helper.session.kept import check_kept, inspect_kept, release_kept
-from app.helper.session.lifetime import Lifetime, LifetimeAction, RateLimit, expired
-from app.helper.session.requests import REQUESTS
-from app.helper.session.session import Session
+from app.helper.session.inspection import (
+    Progress,
+    check_kept,
+    inspect_kept,
+    inspected,
+    read_whole,
+    release_kept,
+)
+from app.helper.session.session import REQUESTS, Lifetime, LifetimeAction, RateLimit, Session, expired
+from app.helper.storage.devices import find_device
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.ownership import Process
-from app.helper.storage.pending_plans import DescribedPlans, PendingPlans
+from app.helper.storage.pending_plans import DescribedPlans, PendingPlans, describe_plans
 from app.helper.storage.signals import SignalSender
+from app.storage.spare.spare import SpareDisks
+
+# The polkit action of each method: default is refusal, and a test walks the interface.
+#
+# A method that is not listed here is refused for every caller.
+
+
+class Access(StrEnum):
+    """The callers that a method accepts.
+
+    ANYONE: it reveals only what all users may read, and changes nothing. INSPECT, ERASE: callers that polkit
+    authorises for it. OWNER: the one caller that owns the session, which polkit authorised at its start; the
+    first argument is the session.
+    """
+
+    ANYONE = ""
+    INSPECT = "org.pgfooting.helper.inspect"
+    ERASE = "org.pgfooting.helper.erase"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the interface.
+
+    Attributes:
+        name: as in interface.xml.
+        access: accepted callers.
+        renews: whether it shows that the owner uses the session (`app.helper.session.session`).
+        every_s: shortest time between two calls, across all sessions.
+    """
+
+    name: str
+    access: Access
+    renews: bool = False
+    every_s: float = 0.0
+
+
+METHODS: Final = (
+    Method("Version", Access.ANYONE),
+    Method("Inspect", Access.INSPECT),
+    Method("Read", Access.INSPECT),
+    Method("InspectKept", Access.INSPECT),
+    Method("Describe", Access.ANYONE),
+    Method("ReleaseKept", Access.ERASE),
+    Method("Execute", Access.ERASE),
+    Method("Make", Access.OWNER, renews=True),
+    Method("Renew", Access.OWNER, renews=True),
+    Method("Unmake", Access.OWNER),
+    Method("Release", Access.OWNER),
+    Method("Limit", Access.OWNER),
+    Method("Adopt", Access.OWNER),
+    Method("DropCaches", Access.OWNER, every_s=10.0),
+    Method("Maintain", Access.OWNER),
+    Method("EndMaintenance", Access.OWNER),
+    Method("Health", Access.OWNER),
+    Method("KernelLog", Access.OWNER),
+)
+
+
+def method(name: str) -> Method | None:
+    """Return a method, or None if there is none."""
+    return next((each for each in METHODS if each.name == name), None)
+
+
+# Answer Describe for any caller: the one question of a campaign is whether its disks may be erased.
+#
+# SECURITY: the caller is not authorised. A disk's identity is read from sysfs and udev's database, which all
+# users may read; no disk is opened.
+
+
+_MOST_TEXT: Final = 16_000
+_MOST_PROBLEMS: Final = 100
+"""Further plans are not checked then: a problem with an option costs a sixth of a millisecond."""
+
+
+def described(call: Call, user: int, disks: SpareDisks) -> tuple[DescribedPlans, list[tuple[str, ...]]]:
+    """Return the description for a caller, and the lines of each plan.
+
+    Raises:
+        MethodError: BadPlan, DiskRefused.
+    """
+    (wires,) = call.arguments
+    if not 1 <= len(wires) <= MOST_PLANS:
+        raise MethodError("BadPlan", f"plans: 1 to {MOST_PLANS}")
+    plans: list[StoragePlan] = []
+    problems: list[str] = []
+    for number, wire in enumerate(wires):
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+        try:
+            plans.append(plan_from_wire(*wire))
+        except PlanError as err:
+            problems += [f"plans[{number}].{each.path}" for each in err.problems]
+    if problems:
+        raise MethodError("BadPlan", "\n".join(problems)[:_MOST_TEXT])
+    find = cache(partial(find_device, disks))  # plans share disks: each is inspected once
+    found = [(plan, {disk.key(): find(disk) for _, disk in plan.members()}) for plan in plans]
+    return describe_plans(call.sender, user, found)
+
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"

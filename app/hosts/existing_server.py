@@ -14,8 +14,7 @@ import psycopg
 
 from app.domain.errors import FootingError, ServerError, ServerLostError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
-from app.domain.text import tr
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB, tr
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.local import LocalHost
 from app.hosts.server_under_test import PgbenchPlace, Watch
@@ -26,15 +25,14 @@ from app.postgres.existing.look import ServerLook, not_known
 from app.postgres.existing.own_database import (
     OWN_DATABASE,
     ServerLock,
+    ServerWatch,
     drop_own,
     give_settings,
     make_own,
 )
-from app.postgres.existing.watch import ServerWatch
 from app.postgres.facts import ServerFacts, facts_of, without_secrets
 from app.postgres.pgbench.argv import Connection
-from app.probes.base.probe import ProbeUnavailable, ServerSources
-from app.probes.base.ssh import RemoteMachine
+from app.probes.base.probe import ProbeUnavailable, RemoteMachine, ServerSources
 from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.process.metered import ANSWER_ERRORS
 

@@ -29,8 +29,7 @@ from app.domain.errors import FootingError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.step_progress import ROOT_STEP, StepProgress
 from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
-from app.domain.text import number_text, tr
-from app.domain.units import format_size
+from app.domain.text import format_size, number_text, tr
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import run_folders
 from app.hosts.folders.descriptors import (
@@ -47,7 +46,7 @@ from app.hosts.folders.run_folders import RunFolders, TablespaceFolder, empty_pa
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.hosts.server_under_test import ProcessRole, Watch, watch_nothing
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account
-from app.storage.system.kernel_log import naming_pattern
+from app.storage.system.programs import naming_pattern
 
 _SECTOR_BYTES: Final = 512
 _GONE_STATES: Final = frozenset(

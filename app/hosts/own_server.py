@@ -20,8 +20,7 @@ from app.domain.filesystems import filesystem
 from app.domain.maintenance import BASE_BACKUP, MaintenanceEnd
 from app.domain.options.kinds import ReadbackToken
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size, tr
 from app.hosts.folders.private_folder import open_private
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
@@ -30,6 +29,7 @@ from app.hosts.templates.making import CopiedData, copy_template
 from app.hosts.templates.store import Template
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
 from app.postgres.configuration_text import (
+    BENCH_DATABASE,
     WAL_FOLDER,
     Tablespaces,
     check_places,
@@ -38,7 +38,6 @@ from app.postgres.configuration_text import (
     table_files,
     wal_files,
 )
-from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
 from app.postgres.server import Server

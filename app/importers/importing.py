@@ -16,8 +16,7 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.json_value import Json
 from app.domain.run import Phase, RunState
 from app.domain.text import tr, trn
-from app.importers.files.lines import BadLines
-from app.importers.files.members import ForeignFile
+from app.importers.files.members import BadLines, ForeignFile
 from app.importers.formats.file_types import FileType
 from app.importers.runs.assemble import ConfigurationNames, build_run, conditions_of
 from app.importers.runs.discovery import (

@@ -32,12 +32,10 @@ from app.domain.disturbances import describe_thresholds
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.filesystem_spec import FilesystemSpec, real_name
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option_spec import OptionSpec, Safety
+from app.domain.options.option_spec import OptionSpec, Safety, words_of
 from app.domain.options.raid import LAYOUTS, Assembler
-from app.domain.options.raid_choice import words_of
-from app.domain.options.real_names import real_name
 from app.domain.text import ENGLISH, LANGUAGE, tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
 from app.runfile.figures import FIGURES

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from app.domain.maintenance import MaintenanceEnd, WorkEnd
-from app.domain.units import KIB
-from app.postgres.connection import BACKUP_ROLE
+from app.domain.text import KIB
+from app.postgres.configuration_text import BACKUP_ROLE
 from app.postgres.pgbench.argv import Connection
 from app.process.starter import Account, CommandOutcome, Recorder, spawn
 

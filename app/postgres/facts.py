@@ -14,7 +14,7 @@ import psycopg
 from app.domain.errors import SettingError
 from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr
-from app.postgres.connection import connect, refused_as
+from app.postgres.configuration_text import connect, refused_as
 from app.postgres.data_files import OWN_FILE
 from app.postgres.settings import Setting
 

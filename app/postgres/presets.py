@@ -18,8 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.text import tr
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB, tr
 
 WAL_SEGMENT_BYTES: Final = 16 * MIB
 MIN_WAL_ROOM_BYTES: Final = 128 * MIB

@@ -27,20 +27,18 @@ from app.domain.errors import FootingError, ServerError
 from app.domain.text import tr
 from app.postgres import data_files
 from app.postgres.configuration_text import (
+    BACKUP_ROLE,
+    BENCH_DATABASE,
+    MAINTENANCE_DATABASE,
     Tablespaces,
     bench_statements,
+    connect,
+    connection_string,
     format_configuration,
     format_hba,
     format_ident,
     initdb_arguments,
     password_statement,
-)
-from app.postgres.connection import (
-    BACKUP_ROLE,
-    BENCH_DATABASE,
-    MAINTENANCE_DATABASE,
-    connect,
-    connection_string,
     refused_as,
 )
 from app.postgres.facts import check_in_effect

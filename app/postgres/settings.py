@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
+from app.domain.campaign.disk_target import ServerOption, SettingStatus
 from app.domain.campaign.phases import most_clients, wants_backup
-from app.domain.campaign.server_options import ServerOption, SettingStatus
 from app.domain.errors import CampaignError, SettingError, did_you_mean
 from app.domain.options.filesystem_spec import parse_switch
-from app.domain.text import tr, trn
-from app.domain.units import GIB, KIB, MIB, TIB
+from app.domain.text import GIB, KIB, MIB, TIB, tr, trn
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import DATA_GROWTH, PRESETS, RESERVE_BYTES, Sizing
 from app.process.memory import memory_limits, parse_meminfo

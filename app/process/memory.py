@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.units import KIB
+from app.domain.text import KIB
 
 PROC: Final = Path("/proc")
 SYS: Final = Path("/sys")

@@ -36,8 +36,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.numeric import FloatLoader, NumericLoader
 from typing_extensions import override
 
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size, tr
 
 MOST_BYTES: Final = 16 * MIB
 """Limit of one answer, and of the login; the largest real answer has some 100 KB."""

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO, Final, ParamSpec, TypeVar
 
 from app.domain.errors import ProgramError
-from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.text import MIB, tr
 from app.process.account import Account, child_environment, current_account, named_account
 from app.process.child_call import pack, unpack
 from app.process.spawn import Hold, Output, Start, end, launch

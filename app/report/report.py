@@ -12,24 +12,28 @@ from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
-from app.report.attachments import attachments
 from app.report.blocks import Block, Report, Text, TextRole
-from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
 from app.report.findings import Findings, find
 from app.report.options import DEFAULT_OPTIONS, SECTION_LABELS, ReportOptions, Section
 from app.report.pages.comparison_pages import (
     MANY,
     condition_pages,
     difference_pages,
+    method,
     phase_pages,
     take_with_you_page,
     verdict_pages,
 )
-from app.report.pages.configuration_pages import command_pages, configuration_pages, environment, run_list
+from app.report.pages.configuration_pages import (
+    attachments,
+    command_pages,
+    configuration_pages,
+    environment,
+    run_list,
+)
 from app.report.pages.first_page import first_page
-from app.report.pages.method import method
 from app.report.report_data import clip, read_runs
-from app.report.run_tables import figure_pages
+from app.report.run_tables import MOST_LINES, charts_of, figure_pages, key_of, overlay, sources
 
 _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; files from elsewhere may contain any number."""

@@ -20,8 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from app.statistics.sample_size import POWER
-from app.statistics.student_t import student_t_quantile
+from app.statistics.sample_size import POWER, student_t_quantile
 
 FEWEST_CAMPAIGNS: Final = 3
 """Per side: with two, the variation between them is one number, and only huge changes are significant."""

@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from app.statistics.student_t import student_t_quantile
+from app.statistics.sample_size import student_t_quantile
 
 NEAR_SECONDS: Final = 300
 """On each side of a second."""

@@ -19,9 +19,18 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError
 from app.domain.messages.message import error_text, joined, say
 from app.domain.step_progress import Operation, StepProgress
-from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
-from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
-from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
+from app.storage.checks.disk_checks import (
+    LOOKING_S,
+    ConditionResult,
+    ExecutionReport,
+    Hooks,
+    StepResult,
+    check,
+    check_spare,
+    locked,
+    pool_guid,
+    probe,
+)
 from app.storage.checks.queue_settings import QueueSettings, read_back_queue, set_read_ahead
 from app.storage.checks.readback import read_back, read_back_array, read_back_pool
 from app.storage.layout.conditions import Condition, MountIs, OwnMember, SignedPlace
@@ -58,11 +67,9 @@ from app.storage.layout.steps import (
     undo_of,
     written_fact,
 )
-from app.storage.system import state, waiting
-from app.storage.system.device import exclusive, reading
-from app.storage.system.digests import content_digest, equalise, table_digest
-from app.storage.system.kernel_log import kernel_log
-from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
+from app.storage.system import programs, state
+from app.storage.system.device import content_digest, equalise, exclusive, reading, table_digest
+from app.storage.system.programs import CompletedProgram, InterruptedProgramError, kernel_log, run_program
 from app.storage.wiping.wipe import KeptError, Wiper
 
 __all__ = ["Execution", "ExecutionReport", "Hooks", "StepResult"]
@@ -213,14 +220,14 @@ class Execution:
             case RemoveFolder():
                 return self._remove_folder(step)
             case Settle(nodes):
-                self._ended = waiting.await_udevd(nodes, self._probe)
+                self._ended = programs.await_udevd(nodes, self._probe)
                 return "" if self._ended else say("skipped-no-udevd")
             case AwaitNode(node, size_bytes):
                 with self._counted():
-                    waiting.await_node(node, size_bytes, self._is_cancelled)
+                    programs.await_node(node, size_bytes, self._is_cancelled)
             case AwaitSync(node):
                 with self._counted():
-                    waiting.await_sync(node, self._report_sync, self._is_cancelled)
+                    programs.await_sync(node, self._report_sync, self._is_cancelled)
             case RecordPool():
                 self._record_pool(step)
             case ReadBack():

@@ -37,12 +37,22 @@ import pyqtgraph as pg  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 from typing_extensions import override  # noqa: E402
 
-from app.runfile.latency_series import LatencySeries  # noqa: E402
-from app.runfile.series import Array, GrownSource, RunData, SeriesKey, load_run_data  # noqa: E402  # noqa: E402
+from app.runfile.series import (  # noqa: E402  # noqa: E402
+    Array,
+    GrownSource,
+    LatencySeries,
+    RunData,
+    SeriesKey,
+    load_run_data,
+)
 from tests.fix_runs import Shape, write_run  # noqa: E402
 from ui.charts.data.curves import curve_samples  # noqa: E402
-from ui.charts.data.plotted_run import RunTrace  # noqa: E402
-from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE  # noqa: E402
+from ui.charts.data.registry import (  # noqa: E402
+    CHARTS,
+    DEFAULT_CHARTS,
+    PERCENTILE,
+    RunTrace,
+)
 from ui.charts.stack.stack import ChartStack, prefetch  # noqa: E402
 from ui.theme import Scheme, Theme  # noqa: E402
 

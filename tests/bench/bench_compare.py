@@ -31,8 +31,8 @@ from tests.bench._figures import describe_machine  # noqa: E402
 from tests.fix_report import Case, write_cases  # noqa: E402
 from tests.fix_runs import Shape  # noqa: E402
 from ui.background import finish_background  # noqa: E402
-from ui.compare.over_time import OverTimeView  # noqa: E402
 from ui.compare.page import ComparePage  # noqa: E402
+from ui.compare.views import OverTimeView  # noqa: E402
 from ui.theme import Scheme, Theme  # noqa: E402
 
 SIZE = (1600, 1000)

@@ -48,10 +48,9 @@ from app.postgres.pgbench.histogram import Histogram, SecondHistograms
 from app.postgres.pgbench.transaction_log import TransactionLogTail, sampling_rate
 from app.probes.base.probe import Probe, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
-from app.probes.sources.clock import ClockWatch
 from app.probes.sources.server_log import ServerLogTail
 from app.recording.pgbench_streams import BenchmarkStreams
-from app.recording.recorder import Recorder
+from app.recording.recorder import ClockWatch, Recorder
 from app.runfile.writer import RunFileWriter
 from tests.bench._figures import Spread, cpu_times, describe_machine, spread_of
 from tests.bench._meter import Meter

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.domain.disk import InspectionReport
 from app.domain.disk_answers import looked_words
-from app.domain.units import GIB, KIB, MIB, format_size
+from app.domain.text import GIB, KIB, MIB, format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
 from app.storage.inspect.snapshot import Geometry
 from app.storage.spare.content import content_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 
 LIMIT_MS = 60_000
 

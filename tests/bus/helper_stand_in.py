@@ -22,7 +22,7 @@ from app.domain.disk import DiskRefusal, UnreleasedItem, refusal_to_wire, unrele
 from app.domain.messages.message import WireMessage, message_to_wire
 from app.domain.messages.message import say as say_code
 from app.domain.step_progress import Operation, StepProgress, progress_to_wire
-from app.domain.storage_plan.kept_disk import KeptContent, KeptDisk, kept_to_wire
+from app.domain.storage_plan.plan import KeptContent, KeptDisk, kept_to_wire
 from tests.bus.service_stand_in import print_line
 
 XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")

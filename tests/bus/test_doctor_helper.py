@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.dbus.service_status import Presence
+from app.dbus.bus_thread import Presence
 from app.doctor import checks
 from app.doctor.checks import helper_check
 from tests.fix_bus import Serving, next_line

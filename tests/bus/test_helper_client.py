@@ -30,8 +30,7 @@ from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedE
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
-from app.domain.storage_plan.kept_disk import ReleaseOutcome
-from app.domain.storage_plan.plan import Role
+from app.domain.storage_plan.plan import ReleaseOutcome, Role
 from app.hosts import disk_session
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.helper import HelperHost

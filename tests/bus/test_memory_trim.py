@@ -10,7 +10,7 @@ import pytest
 CODE = """
 import os, sys, threading
 from pathlib import Path
-from app.dbus.memory_trim import give_back_memory, keep_small
+from app.dbus.service import give_back_memory, keep_small
 
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -13,7 +13,7 @@ import pytest
 
 from app import APPLICATION_ID
 from app.cli.commands.when_done import EndedCampaign, notify_desktop
-from app.dbus.desktop.notifications import LONGEST_TEXT, notify
+from app.dbus.desktop import LONGEST_TEXT, notify
 from app.preferences import Preferences
 from tests.fix_bus import Serving, next_line
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from tests.bus.client import Client, RemoteError
 from tests.bus.service_stand_in import NAME, PATH
 from tests.fix_bus import Serving, next_line

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.service_status import service_presence
-from app.draft.fields.environment import HELPER, look_for_helper
+from app.dbus.bus_thread import service_presence
+from app.draft.fields.state import HELPER, look_for_helper
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus

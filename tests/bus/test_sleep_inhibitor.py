@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from app.dbus.desktop import InhibitorUnavailable, inhibit_sleep
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus
@@ -116,7 +116,7 @@ def test_without_pygobject_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_module_is_imported_without_pygobject() -> None:
-    code = "import sys, app.dbus.login; sys.exit('gi' in sys.modules)"
+    code = "import sys, app.dbus.desktop; sys.exit('gi' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[2]).returncode
         == 0

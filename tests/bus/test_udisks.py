@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus.udisks import UdisksFollower, UdisksUnavailable, fetch_objects, fetch_wear
-from app.domain.endurance import DriveWear
+from app.domain.disk_answers import DriveWear
 from app.storage.inspect.udisks_objects import Objects, properties, text_of_bytes
 
 pytestmark = pytest.mark.bus

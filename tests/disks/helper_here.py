@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from app.helper import service
 from app.helper.__main__ import main
-from app.helper.session import lifetime
+from app.helper.session import session
 from app.storage.inspect import processes as inspect_processes
 from app.storage.system.device import OpenDevice, reading
 
@@ -42,8 +42,8 @@ def view_of_proc(folder: Path) -> Path:
 
 def live_for(seconds: str) -> None:
     """Have sessions live for so long, which the owner is told half of it before; looked at often."""
-    patch.object(lifetime, "LIFETIME_S", float(seconds)).start()
-    patch.object(lifetime, "WARNING_S", float(seconds) / 2).start()
+    patch.object(session, "LIFETIME_S", float(seconds)).start()
+    patch.object(session, "WARNING_S", float(seconds) / 2).start()
     patch.object(service, "LOOK_S", 0.1).start()
 
 

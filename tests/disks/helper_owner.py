@@ -5,14 +5,14 @@ from __future__ import annotations
 import pwd
 from typing import Any
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from app.domain.disk import DiskIdentity
 from app.domain.messages.message import message_from_wire
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.domain.storage_plan.wire import PLANS, plan_to_wire
-from app.domain.units import MIB
+from app.domain.storage_plan.reader import PLANS, plan_to_wire
+from app.domain.text import MIB
 from app.storage.inspect.snapshot import Policy
 from app.storage.spare.spare import SpareDisks
 from tests.bus.client import Client

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from app.helper.base.audit import INTERFACE
 from tests.bus.client import Client, RemoteError
 from tests.disks.helper_owner import NAME, PATH

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.storage_plan.plan import StoragePlan
-from app.storage.checks.conditions import probe_with_program
+from app.storage.checks.disk_checks import probe_with_program
 from app.storage.execution import Execution, ExecutionReport, Hooks
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
-from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.partitions import Names, PlannedDevice
 from app.storage.layout.steps import Step, WipeTable, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system.state import is_unique, mount_of, sysfs_folder
-from app.storage.wiping.offered import look_at
+from app.storage.wiping.found import look_at
 
 WRITTEN = os.urandom(1 << 20)
 

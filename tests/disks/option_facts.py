@@ -15,10 +15,8 @@ from app.domain.formats.zfs import parse_properties
 from app.domain.options.checks import unavailable, validate_options
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.format_spec import joined
-from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
-from app.domain.options.option import Stage
-from app.domain.options.option_spec import OptionSpec
-from app.domain.versions import KERNEL, Versions, parse_version
+from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Stage, Toggle
+from app.domain.options.option_spec import KERNEL, OptionSpec, Versions, parse_version
 from app.storage.system.programs import CompletedProgram, run_program
 from app.storage.system.state import mounts_on
 

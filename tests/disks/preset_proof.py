@@ -13,8 +13,7 @@ from pathlib import Path
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.format_spec import Creation
-from app.domain.options.kinds import ExpectedToken, OptionValue
-from app.domain.options.option import Stage
+from app.domain.options.kinds import ExpectedToken, OptionValue, Stage
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level, layout
 from app.domain.step_progress import ROOT_STEP

@@ -9,9 +9,9 @@ from pathlib import Path
 from app.domain.filesystems import filesystem
 from app.domain.formats.btrfs import profiles
 from app.domain.options.kinds import OptionValue
+from app.domain.options.option_spec import capacity
 from app.domain.options.raid import ArrayLayout
-from app.domain.options.raid_choice import capacity
-from app.domain.units import MIB
+from app.domain.text import MIB
 from tests.disks.option_facts import mounted, must, run
 
 LEAST_SHARE = 0.85

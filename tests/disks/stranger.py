@@ -16,9 +16,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.wire import PLANS, identity_to_wire
+from app.domain.storage_plan.reader import PLANS, identity_to_wire
 from tests.bus.client import Client, RemoteError
 from tests.disks.helper_owner import Owner, client, plan_over, wired
 

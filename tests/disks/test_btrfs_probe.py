@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.probes.base.probe import ProbeContext, ServerSources
-from app.probes.sources.btrfs import BtrfsProbe
+from app.probes.sources.block_devices import BtrfsProbe
 from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import Workshop, attach, images
 from tests.unit.probes.fakes import HandClock, values

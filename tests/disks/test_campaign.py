@@ -14,7 +14,7 @@ import pytest
 from app.analysis.data_set import MOST_CACHED
 from app.analysis.facts import command_line, read_run_facts
 from app.domain.run import Phase
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.execution.launch import LaunchError, start_campaign
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.typed_json import or_none

@@ -14,7 +14,7 @@ import pytest
 
 from app.domain.io_baseline import FIO_JOBS, FSYNC_METHODS, FlushVerdict, IoBaseline, flush_verdict
 from app.domain.run import Phase
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.execution.control import Request, send_request
 from app.runfile.reader import RunFile
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left

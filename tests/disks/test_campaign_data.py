@@ -18,7 +18,7 @@ from app.analysis.data_set import (
     compressed_share,
 )
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.scale import data_bytes_of
 from app.runfile.metadata.environment import read_environment_facts

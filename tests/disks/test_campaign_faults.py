@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.execution.disks.session import DiskEnding, read_disk_ending
 from app.runfile.reader import RunFile
-from app.storage.system.kernel_log import naming_pattern
+from app.storage.system.programs import naming_pattern
 from tests.disks.helper_owner import client
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
 from tests.disks.test_helper_release import release, shown

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.reader import RunFile
 from tests.disks.option_facts import is_refused_here
 from tests.disks.preset_proof import prove_mounted, prove_recorded

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.reader import RunFile
 from tests.disks.helper_owner import NOBODY, SPARE
 from tests.disks.test_campaign import campaign, content, disks_table, erase, nothing_left

@@ -19,8 +19,8 @@ import pytest
 
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role, StoragePlan
-from app.domain.storage_plan.wire import identity_to_wire
-from app.domain.units import GIB, MIB
+from app.domain.storage_plan.reader import identity_to_wire
+from app.domain.text import GIB, MIB
 from app.helper.base.audit import RUN
 from app.storage.system.state import sysfs_folder
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of

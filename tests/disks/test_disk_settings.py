@@ -13,7 +13,7 @@ import pytest
 
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Scheduler, StoragePlan
-from app.domain.units import GIB, KIB
+from app.domain.text import GIB, KIB
 from tests.disks.helper_owner import Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
 from tests.disks.test_helper_release import release, shown

@@ -14,7 +14,7 @@ import pytest
 
 from app.domain.disk import SpareAnswer
 from app.domain.disk_answers import Disk
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.hosts.disk_watch import DiskWatch
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.sources import SourceFolders

@@ -12,7 +12,7 @@ import pytest
 from app.domain.campaign.configuration import GroupChoice
 from app.domain.errors import TargetError
 from app.domain.options.raid import Level
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.hosts.own_server import check_file_attributes
 from app.probes.facts.files import attributes_of
 from app.storage.inspect.snapshot import Policy

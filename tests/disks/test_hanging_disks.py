@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
-from app.domain.units import GIB
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
+from app.domain.text import GIB
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.stalling import StallingDisk, is_waiting, stalling_disk
 from tests.fix_helper import Running, error_of, journaled, wait_until

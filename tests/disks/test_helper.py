@@ -20,8 +20,8 @@ import pytest
 from app.dbus.helper_errors import rule_of
 from app.dbus.service import MethodError
 from app.domain.options.raid import Level
-from app.domain.storage_plan.wire import PLANS, identity_to_wire
-from app.domain.units import GIB, MIB
+from app.domain.storage_plan.reader import PLANS, identity_to_wire
+from app.domain.text import GIB, MIB
 from app.helper.storage.devices import find_device
 from app.helper.storage.ownership import Process, end_users
 from app.storage.spare.spare import SpareDisks
@@ -430,9 +430,9 @@ def test_bad_options_are_refused_with_their_field(helper: Running, make_loop: Ca
 DESCRIBING = """
 import sys
 from app.dbus.service import Call
-from app.dbus.introspection import load_gio
-from app.domain.storage_plan.wire import PLANS
-from app.helper.session.describe import described
+from app.dbus.service import load_gio
+from app.domain.storage_plan.reader import PLANS
+from app.helper.service import described
 from tests.disks.helper_owner import SPARE, plan_of, wired
 
 content = load_gio()[1].Variant(f"({PLANS})", ([wired(plan_of(sys.argv[1]))],))
@@ -466,7 +466,7 @@ def test_disallowed_loop_device_not_identified(make_loop: Callable[..., str]) ->
 
 USER_CALLS = """
 import sys
-from app.domain.storage_plan.wire import PLANS
+from app.domain.storage_plan.reader import PLANS
 from tests.bus.client import Client, RemoteError
 with Client("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.Helper1") as caller:
     print(*caller.call("Version"))

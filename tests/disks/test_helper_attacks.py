@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB, MIB
-from app.helper.methods import METHODS, Access
+from app.domain.text import GIB, MIB
+from app.helper.service import METHODS, Access
 from tests.disks.helper_owner import NOBODY, SPARE, Owner, client, plan_of
 from tests.disks.hostile_client import METHODS as SIGNATURES
 from tests.disks.hostile_client import Generator
@@ -156,7 +156,7 @@ def test_huge_messages_keep_helper_small(
 
 FILLING = """
 import sys
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import client
 with client() as connection:
@@ -243,9 +243,9 @@ def test_pending_plans_limited(helper: Running, make_loop: Callable[..., str]) -
 FLOOD = """
 import json, sys
 from contextlib import ExitStack
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.wire import PLANS
+from app.domain.storage_plan.reader import PLANS
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import client, plan_over, wired
 

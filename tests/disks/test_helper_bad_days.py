@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, StoragePlan
-from app.domain.storage_plan.wire import identity_to_wire
-from app.domain.units import GIB, KIB, MIB
+from app.domain.storage_plan.reader import identity_to_wire
+from app.domain.text import GIB, KIB, MIB
 from app.helper.storage import journal
 from app.helper.storage.leftovers import Leftovers
 from tests.bus.client import RemoteError

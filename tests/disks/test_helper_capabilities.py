@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
 from tests.fix_helper import Running, capabilities, journaled, wait_until

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus.service import MethodError
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.helper.storage import control_groups
 from app.helper.storage.control_groups import ControlGroup, hierarchy
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of

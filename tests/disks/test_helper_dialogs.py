@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import NAME, NOBODY, SPARE, Owner, client, plan_of
 from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password

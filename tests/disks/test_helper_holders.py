@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
 from tests.fix_helper import LIMIT_S, PROJECT, Running, wait_until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from tests.disks.helper_owner import Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
 from tests.fix_helper import Running, error_of, journaled, standing_in

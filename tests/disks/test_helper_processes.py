@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.helper.base.audit import STATE, make_private_folder
 from app.helper.storage.control_groups import hierarchy
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of

@@ -16,8 +16,8 @@ import pytest
 
 from app.domain.disk import DiskIdentity, looked_from_wire
 from app.domain.disk_answers import looked_words
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
-from app.domain.units import GIB, KIB, MIB
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
+from app.domain.text import GIB, KIB, MIB
 from app.storage.inspect.sampling import revealing_places
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of, readable
 from tests.disks.layout_proof import leftovers

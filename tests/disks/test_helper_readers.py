@@ -12,14 +12,14 @@ from typing import NoReturn
 import pytest
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.storage.execution import Hooks
 from app.storage.layout.conditions import SessionPartition
 from app.storage.system import state
 from app.storage.system.device import exclusive
-from app.storage.system.time_limits import TimeBudget
+from app.storage.system.programs import TimeBudget
 from app.storage.wiping.wipe import InUseError, Wiper
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.storage.inspect.snapshot import Policy
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import NAME, NOBODY, SPARE, Owner, client, plan_of

@@ -16,9 +16,9 @@ import pytest
 
 from app.domain.messages.message import message_from_wire
 from app.domain.options.raid import Level
-from app.domain.storage_plan.kept_disk import KeptDisk, kept_from_wire
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
-from app.domain.units import GIB, MIB
+from app.domain.storage_plan.plan import KeptDisk, kept_from_wire
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
+from app.domain.text import GIB, MIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import NOBODY, SPARE, HelperConnection, Owner, client, plan_of
 from tests.disks.layout_proof import digest
@@ -294,7 +294,7 @@ def test_two_persons_release_one_disk_each(crashed_mirror: tuple[str, str]) -> N
 ASKING = """
 import json, sys
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
 from tests.disks.helper_owner import client
 wire, digest = identity_to_wire(DiskIdentity(*json.loads(sys.argv[1]))), sys.argv[2]
 with client() as connection:

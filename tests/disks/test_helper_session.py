@@ -17,7 +17,7 @@ from app.domain.errors import FootingError
 from app.domain.options.raid import Level
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.helper.session.session import Session, SessionState
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
@@ -25,7 +25,7 @@ from app.helper.storage.pending_plans import describe_plans
 from app.storage.execution import StepResult
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.sources import SourceFolders
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from app.storage.spare.spare import SpareDisks
 from tests.disks.helper_here import view_of_proc
 from tests.disks.layout_proof import digest

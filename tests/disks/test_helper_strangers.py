@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from tests.disks.helper_owner import NOBODY, SPARE
 from tests.disks.terminal_agent import TerminalAgent, set_password
 from tests.fix_helper import LIMIT_S, PROJECT, Running, restart_polkit
@@ -34,7 +34,7 @@ RULE = """polkit.addRule(function(action, subject) {
 VICTIM = """
 import json, sys, time
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.wire import identity_to_wire
+from app.domain.storage_plan.reader import identity_to_wire
 from tests.bus.client import Client
 from tests.disks.helper_owner import Owner, client, plan_over
 

@@ -16,11 +16,11 @@ from app.domain.errors import StorageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import preset_problems
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.option_spec import KERNEL, parse_version
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.domain.units import MIB
-from app.domain.versions import KERNEL, parse_version
-from app.storage.checks.hooks import ExecutionReport
+from app.domain.text import MIB
+from app.storage.checks.disk_checks import ExecutionReport
 from app.storage.checks.readback import ReadBackError
 from app.storage.spare.spare import SpareDisks
 from tests.disks.covered import record_covered, words_of

@@ -19,10 +19,10 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.storage.checks.conditions import probe, probe_with_program
+from app.storage.checks.disk_checks import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
 from app.storage.layout.commands import build_steps
-from app.storage.layout.names import Names
+from app.storage.layout.partitions import Names
 from app.storage.layout.steps import ClaimDisks, Command, Mark, Step, undo_of
 from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops

@@ -13,7 +13,7 @@ import pytest
 
 from app.domain.disk import SpareAnswer
 from app.domain.disk_answers import looked_words
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.storage.inspect.snapshot import ChangesSinceRelease, Content, Policy
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.options.raid import Level
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import Owner, client, plan_of
 from tests.disks.layout_proof import leftovers

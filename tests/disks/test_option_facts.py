@@ -10,9 +10,9 @@ import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.units import GIB
-from app.domain.versions import KERNEL
-from app.storage.layout.availability import filesystem_availability, read_support
+from app.domain.options.option_spec import KERNEL
+from app.domain.text import GIB
+from app.storage.layout.disk_target import filesystem_availability, read_support
 from app.storage.system.state import mounts_on
 from tests.disks.layout_loops import MakeLoop, loops
 from tests.disks.option_facts import (

@@ -10,8 +10,8 @@ import pytest
 from app.domain.filesystems import filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
-from app.domain.units import GIB
-from app.storage.layout.availability import filesystem_availability, read_support
+from app.domain.text import GIB
+from app.storage.layout.disk_target import filesystem_availability, read_support
 from tests.disks.layout_loops import loops
 from tests.disks.raid_facts import assert_holds, btrfs_bytes
 

@@ -14,7 +14,7 @@ from pypdf import PdfReader
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.recipes.head import MOST_QUICK_CONFIGURATIONS
 from app.domain.campaign.configuration import interleaved_order
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.reader import RunFile
 from tests.disks.test_campaign import erase, nothing_left, serial_of
 from tests.fix_campaign import CampaignBench

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import DiskIdentity, SpareAnswer
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.probes.facts.files import stored_bytes
 from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import Workshop, attach, images

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.postgres.base_backup import TARGETS_MAJOR
 from app.postgres.installations.installation import Installation
 from app.runfile.metadata.environment import read_environment_facts

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, programs_of_root

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from tests.disks.layout_proof import output
 from tests.disks.terminal_agent import PASSWORD, TerminalAgent, set_password
 from tests.disks.test_campaign import nothing_left, serial_of

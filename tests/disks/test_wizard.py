@@ -17,12 +17,11 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import Campaign, DiskTarget, GroupChoice
 from app.domain.disk import SpareAnswer
 from app.domain.options.raid import Level
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.draft.disks.table import DiskRow
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import look_for_helper
-from app.draft.fields.state import Place, Step
-from app.draft.root_answers import describe_plans, inspect_disks
+from app.draft.fields.state import Place, Step, look_for_helper
+from app.draft.machine_answers import describe_plans, inspect_disks
 from app.hosts.disk_watch import DiskWatch, OnChange
 from app.runfile.reader import RunFile
 from app.storage.inspect.snapshot import Policy

@@ -30,14 +30,14 @@ from ui.live.page import LivePage
 from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window.campaigns import starter
+from ui.window.campaigns import live_campaigns
 from ui.window.commands import deferred
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
+from ui.wizard.editors.confirmations import ReleaseDialog
 from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
-from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
@@ -399,7 +399,7 @@ def main() -> None:
     app = make_application()
     theme = Theme(Scheme.LIGHT)
     apply_theme(app, theme)
-    patch.object(starter, "launch", launch_and_hold).start()
+    patch.object(live_campaigns, "launch", launch_and_hold).start()
     QSettings.setDefaultFormat(QSettings.Format.IniFormat)
     window = MainWindow(library, theme, WindowSettings(QSettings(str(settings), QSettings.Format.IniFormat)))
     window.resize(1280, 800)

@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.text import tr
 from app.live.campaign_follower import SingleRun
-from app.live.replay import load_replay
+from app.live.snapshot import load_replay
 from app.report.report import read_report
-from app.storage.layout.availability import PARTITION_PROGRAMS
+from app.storage.layout.disk_target import PARTITION_PROGRAMS
 from tests.fix_main_window import open_read
 from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import write_cases
@@ -35,15 +35,14 @@ from tests.gui.test_report_pdf import cases_of
 from tests.gui.test_report_web_page import block_texts
 from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
-from ui.charts.figures.figure import FigureView
+from ui.charts.figures.bars import FigureView
 from ui.charts.stack.chart import Canvas
 from ui.compare.page import ComparePage
+from ui.live.header import PhaseBar, StopDialog
 from ui.live.number_tiles import NumberTile
 from ui.live.page import LivePage
-from ui.live.phase_bar import PhaseBar
 from ui.live.presentation_window import TalkWindow
 from ui.live.replay_bar import ReplayBar
-from ui.live.stop_dialog import StopDialog
 from ui.program.program import set_typeface
 from ui.race.content import load_race
 from ui.race.window import RaceWindow
@@ -51,7 +50,7 @@ from ui.report.dialog import ReportDialog, ReportRequest
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
 from ui.window.campaigns.campaign_pages import ask_whether_it_goes_on
-from ui.window.commands.help_window import HelpWindow
+from ui.window.commands.manual_window import HelpWindow
 from ui.window.commands.preferences_dialog import PreferencesDialog
 from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails

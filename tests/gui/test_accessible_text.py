@@ -16,10 +16,9 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
 from app.domain.run import RunState
-from app.domain.units import format_duration
+from app.domain.text import format_duration
 from app.live.campaign_follower import SingleRun
-from app.live.replay import load_replay
-from app.live.snapshot import RunSnapshot
+from app.live.snapshot import RunSnapshot, load_replay
 from app.runfile.series import load_run_data
 from tests.fix_main_window import open_comparison
 from tests.fix_report import Case, write_cases
@@ -27,8 +26,8 @@ from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.fix_window import write_campaign, write_matrix
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.background import finish_background
-from ui.charts.data.plotted_run import named_traces
-from ui.charts.figures.figure import FigureView
+from ui.charts.data.registry import named_traces
+from ui.charts.figures.bars import FigureView
 from ui.charts.stack.legend_table import legend_rows
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.page import ComparePage

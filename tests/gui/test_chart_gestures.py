@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.runfile.series import load_run_data
 from tests.fix_runs import Shape, write_run
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import RunTrace
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.theme import Scheme, Theme
 

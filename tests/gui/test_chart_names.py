@@ -18,8 +18,7 @@ from app.runfile.series import RunData, load_run_data, mean_width
 from tests.fix_runs import Shape, write_run
 from ui.charts.data.curves import CurveData, Pyramid, mean_of_repeats, with_width
 from ui.charts.data.lines import BandKind, Line
-from ui.charts.data.plotted_run import RunTrace, named_traces
-from ui.charts.data.registry import CHARTS
+from ui.charts.data.registry import CHARTS, RunTrace, named_traces
 from ui.charts.data.scale import Frame
 from ui.charts.painting.painting import paint_lines
 from ui.charts.stack.legend_table import LegendTable

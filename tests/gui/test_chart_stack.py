@@ -23,8 +23,7 @@ from app.runfile.metadata.run_metadata import WorkloadMetadata
 from app.runfile.series import FileSource, RunData, load_run_data
 from tests.fix_runs import Shape, add_seconds, begin_run, change_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, RunTrace
 from ui.charts.stack.chart_window import ChartChooser, SeriesList
 from ui.charts.stack.saving import Picture, csv_text, picture_image, save_picture
 from ui.charts.stack.stack import ChartMenu, ChartStack, prefetch

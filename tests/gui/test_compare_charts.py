@@ -17,11 +17,9 @@ from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
 from app.report.blocks import Bar
 from ui.charts.data.curves import Pyramid, envelope
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import CHARTS, charts_along
+from ui.charts.data.registry import CHARTS, RunTrace, charts_along
 from ui.charts.data.scale import LATENCY, NINES, Frame, XQuantity, percent_of, swept_axis
-from ui.charts.figures.bars import BarFigure, BarGroup
-from ui.charts.figures.panels import Panel, PanelFigure
+from ui.charts.figures.bars import BarFigure, BarGroup, Panel, PanelFigure
 from ui.charts.painting.painting import _band_ends
 from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width, wrap_text
 from ui.charts.stack.saving import csv_text

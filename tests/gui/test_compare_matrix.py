@@ -22,17 +22,14 @@ from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial
 from tests.made_matrix import made_run
 from ui.background import finish_background
-from ui.charts.figures.bars import BarFigure
-from ui.charts.figures.panels import PanelFigure
+from ui.charts.figures.bars import BarFigure, PanelFigure
 from ui.charts.figures.small_multiples import SmallMultiples
 from ui.compare.content import MOST_SHOWN, Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import make_figure
-from ui.compare.filters import FilterRow
-from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
-from ui.compare.parts import name_some
+from ui.compare.parts import FilterRow, name_some
 from ui.compare.result import ResultView
-from ui.compare.views import MultiplesView
+from ui.compare.views import MultiplesView, OverTimeView
 from ui.theme import SERIES, Scheme, Theme
 
 FILESYSTEMS, LEVELS = ("ext4", "xfs", "zfs"), ("mirror", "raid10")

@@ -38,18 +38,16 @@ from tests.fix_window import (
 from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
-from ui.charts.figures.bars import BarFigure
-from ui.charts.figures.figure import FigureView
+from ui.charts.figures.bars import BarFigure, FigureView
 from ui.charts.stack.saving import save_picture
 from ui.compare import page as compare_page
 from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
 from ui.compare.figures import make_bars
-from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
 from ui.compare.parts import View
 from ui.compare.result import ResultView
-from ui.compare.views import VIEWS, MultiplesView, SweepView, TableView, ViewHolder
+from ui.compare.views import VIEWS, MultiplesView, OverTimeView, SweepView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.facts import read_run_facts
 from app.report.options import ReportOptions
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
-from ui.charts.figures.panels import PanelFigure
+from ui.charts.figures.bars import PanelFigure
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.views import OWN, PhasesView, make_phases
 from ui.report.save import SaveRequest, save

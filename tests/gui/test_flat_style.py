@@ -35,7 +35,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.test_chart_theme import contrast
 from ui.style import FlatStyle, qt_palette
 from ui.theme import PALETTES, Scheme, Theme
-from ui.widgets.choice_button import ChoiceButton
+from ui.widgets.fields import ChoiceButton
 
 
 def apply_style(widget: QWidget, scheme: Scheme, style: FlatStyle) -> None:

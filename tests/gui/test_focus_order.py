@@ -41,16 +41,15 @@ from tests.gui.shown_pages import SIZE, runs_of, wizard_pages
 from tests.gui.shown_texts import describe
 from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
+from ui.live.header import StopDialog
 from ui.live.page import LivePage
-from ui.live.stop_dialog import StopDialog
 from ui.race.content import load_race
 from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import expose_data_to_screen_readers
-from ui.window.commands.help_window import HelpWindow
-from ui.window.commands.manual_window import ManualWindow
+from ui.window.commands.manual_window import HelpWindow, ManualWindow
 from ui.window.commands.preferences_dialog import PreferencesDialog
 from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails

@@ -34,8 +34,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Place
+from app.draft.fields.state import DraftEnvironment, Place
 from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.folders.targets import CheckedTarget
 from app.library.entries import read_entry
@@ -55,7 +54,7 @@ from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import ElidedLabel
 from ui.window.main_window import MainWindow
-from ui.wizard.background import validation
+from ui.wizard.background import disk_feed
 from ui.wizard.wizard import Wizard
 
 UI = Path(__file__).resolve().parents[2] / "ui"
@@ -271,7 +270,7 @@ class Still:
 def test_every_page_of_the_wizard(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
-    monkeypatch.setattr(validation, "answer", lambda question, _environment: MachineAnswer(question))
+    monkeypatch.setattr(disk_feed, "answer", lambda question, _environment: MachineAnswer(question))
     settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     wizard = Wizard(Theme(Scheme.LIGHT), evil_draft(), settings=settings, make_watch=Still)
     qtbot.addWidget(wizard)

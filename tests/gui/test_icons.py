@@ -14,7 +14,7 @@ from app import TOP
 from ui.icons import ICONS, SMALL_ICON, icon_pixmap, make_icon, set_icon
 from ui.style import qt_palette
 from ui.theme import Scheme, Theme
-from ui.widgets.choice_button import ChoiceButton
+from ui.widgets.fields import ChoiceButton
 from ui.window.commands.commands import COMMANDS, ToolBar
 
 NAMES = sorted(path.stem for path in ICONS.glob("*.svg"))

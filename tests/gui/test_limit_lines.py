@@ -16,7 +16,7 @@ from tests.fix_report import Case, write_case
 from tests.fix_runs import Shape
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.charts.data.lines import MOST, Line, level
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import RunTrace
 from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme

@@ -20,20 +20,18 @@ from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.control import ControlServer, Request
 from app.library.entries import DISKS_NAME
 from app.live.campaign_follower import RunFollower
-from app.live.replay import ReplaySource, load_replay
-from app.live.snapshot import LogLine
+from app.live.snapshot import LogLine, ReplaySource, load_replay
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.series import RunData, load_run_data
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
-from ui.live.header import join_problems
+from ui.live.header import join_problems, steps_of, usual_lengths
 from ui.live.number_tiles import shown_numbers
 from ui.live.page import LivePage, line_text
-from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
 from ui.theme import Scheme, Theme
-from ui.widgets.formatting import tooltip
+from ui.widgets.texts import tooltip
 
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own two disks"[:80]
 

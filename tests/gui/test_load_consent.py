@@ -18,7 +18,7 @@ from app.library.entries import CAMPAIGN_NAME
 from tests.fix_main_window import until_read
 from tests.gui.test_wizard_server import CONNECTION, EVIL, OTHER, on_server
 from tests.unit.postgres.test_existing import ADDRESS
-from ui.window.campaigns import campaign_pages, starter
+from ui.window.campaigns import campaign_pages, live_campaigns
 from ui.window.campaigns.campaign_pages import CampaignPages, LoadDialog
 from ui.window.main_window import MainWindow
 
@@ -71,7 +71,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
     monkeypatch.setattr(campaign_pages, "look_at_servers", look)
     for name in ("launch", "launch_again", "launch_going_on"):
-        monkeypatch.setattr(starter, name, launch(name))
+        monkeypatch.setattr(live_campaigns, name, launch(name))
     return made
 
 

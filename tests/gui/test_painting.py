@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from app import TOP
-from ui.painting import painting
+from ui.theme import painting
 
 
 def test_a_painter_ends_also_where_painting_fails() -> None:
@@ -32,4 +32,4 @@ def test_no_other_painter_is_begun() -> None:
         for path in sorted((TOP / "ui").rglob("*.py"))
         if "Painter(" in path.read_text()  # QStylePainter is one as well
     ]
-    assert places == ["ui/painting.py"]
+    assert places == ["ui/theme.py"]

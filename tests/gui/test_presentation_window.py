@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.run import Phase
 from app.library.entries import find_examples
 from app.live.campaign_follower import CampaignFollower, SingleRun
-from app.live.replay import ReplaySource, load_replay
+from app.live.snapshot import ReplaySource, load_replay
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import LiveBench
 from ui.charts.data.curves import curve_samples

@@ -16,7 +16,7 @@ from app import TOP
 from app.domain.errors import UsageError
 from app.library.entries import find_examples
 from tests.fix_runs import Shape, change_run, write_run
-from ui.live.full_screen import SCHEMES
+from ui.live.presentation_window import SCHEMES
 from ui.live.words import NOTHING
 from ui.race.content import RaceContent, load_race
 from ui.race.starting import RaceChoice, RaceStarter, usual_speed

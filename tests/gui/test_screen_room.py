@@ -18,15 +18,14 @@ from ui.background import finish_background
 from ui.charts.stack.chart_window import ChartWindow
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme
-from ui.window.commands.help_window import HelpWindow
-from ui.window.commands.manual_window import ManualWindow
+from ui.window.commands.manual_window import HelpWindow, ManualWindow
 
 TOP = Path(__file__).resolve().parents[2]
 WINDOWS = """
 import gc
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QWidget
-from ui.widgets.screen_room import screen_room
+from ui.widgets.layouts import screen_room
 
 class Dialog(QDialog):
     def __init__(self, parent):

@@ -19,7 +19,7 @@ from app.library.entries import CampaignLock, read_entry
 from app.library.files import copy_into_library
 from tests.fix_main_window import open_read, until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
-from ui.charts.data.plotted_run import notes_of
+from ui.charts.data.registry import notes_of
 from ui.charts.stack.stack import ChartMenu
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow

@@ -11,11 +11,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.draft.fields.state import Place
 from tests.gui.test_window_start import WORKING
 from ui.theme import Theme
-from ui.widgets.choice_button import ChoiceButton
+from ui.widgets.fields import ChoiceButton
 from ui.window.main_window import MainWindow
 from ui.window.pages.start_page import StartPage
 

@@ -14,7 +14,7 @@ from app.comparison.comparison import compare_runs
 from app.comparison.differences import find_differences
 from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
-from app.library.annotations import Annotations, annotate
+from app.library.files import Annotations, annotate
 from app.process.starter import CommandOutcome
 from app.runfile.figures import FIGURES, Figure
 from app.runfile.finalize import finish_run_file
@@ -24,8 +24,8 @@ from tests.known_runs import WHOLE, all_changes, write_known
 from ui.compare.content import Content, LoadedRun
 from ui.compare.page import ComparisonWriter
 from ui.theme import Scheme, Theme
-from ui.widgets.formatting import format_figure, format_number, moment
 from ui.widgets.plain_writer import DocumentColours
+from ui.widgets.texts import format_figure, format_number, moment
 from ui.window.facts.panel import FactsPanel
 
 DIFFERS, VERDICT, FIGURES_HEADING = "What differs", "Verdict", "Figures"

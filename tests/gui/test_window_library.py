@@ -14,7 +14,7 @@ from app.library.scan import LibraryScan, ListedRun
 from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.theme import Theme
-from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.texts import one_line, tooltip
 from ui.window.library import reader as library_reader
 from ui.window.library.delegate import check_width
 from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, Heading, LibraryModel, RunRow

@@ -28,7 +28,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.glossary import GLOSSARY
 from app.domain.run import RunState
 from app.library import entries
-from app.live.campaign_status import CampaignStatus, RunStatus
+from app.live.campaign_follower import CampaignStatus, RunStatus
 from tests.fix_main_window import open_read, until_read
 from tests.fix_runs import change_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
@@ -36,7 +36,7 @@ from ui.charts.stack.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns, describe_status
 from ui.window.commands.commands import COMMANDS, KEYS
-from ui.window.commands.help_window import HelpWindow, key_lines
+from ui.window.commands.manual_window import HelpWindow, key_lines
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
 
@@ -137,7 +137,7 @@ def test_start_page_stays_once_opened(qtbot: QtBot, open_window: OpenWindow, lib
 def test_missing_requirements_checked_at_start(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.draft.fields.environment.find_installations", lambda *_: ())
+    monkeypatch.setattr("app.draft.fields.state.find_installations", lambda *_: ())
     window = open_window(tmp_path / "none")
     qtbot.waitUntil(window.start_page.findings.isVisible, timeout=PATIENCE_MS)
     assert "PostgreSQL was found" in window.start_page.findings.message.text()

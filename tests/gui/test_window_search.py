@@ -11,7 +11,7 @@ from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from app.library.annotations import Annotations, annotate
+from app.library.files import Annotations, annotate
 from app.library.scan import LibraryScan
 from tests.fix_window import Trial, write_trial
 from ui.theme import Theme

@@ -8,14 +8,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.domain.problem import Problem
-from app.draft.fields.environment import DraftEnvironment
+from app.domain.errors import Problem
+from app.draft.fields.state import DraftEnvironment
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
 from app.process.starter import current_account
 from tests.fix_postgres import SMALL_MACHINE
 from ui.theme import Theme
-from ui.widgets.choice_button import ChoiceButton
+from ui.widgets.fields import ChoiceButton
 from ui.window.pages.start_page import StartPage
 
 OLD = Installation(

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
-from app.live.campaign_status import CampaignStatus
+from app.live.campaign_follower import CampaignStatus
 from app.postgres.settings import Machine
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow

@@ -34,8 +34,7 @@ from app.domain.errors import RefusedError
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import OWN_SCRIPTS, Place, Step
+from app.draft.fields.state import OWN_SCRIPTS, DraftEnvironment, Place, Step
 from app.draft.machine_answers import (
     MachineAnswer,
     MachineQuestion,
@@ -57,7 +56,7 @@ from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.icons import make_icon
 from ui.theme import Scheme, Theme
-from ui.wizard.background import validation
+from ui.wizard.background import disk_feed
 from ui.wizard.base.page import Page
 from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
@@ -137,7 +136,7 @@ def known_draft() -> CampaignDraft:
 @pytest.fixture
 def always_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions that come up later are answered with yes too: the known draft's machine is not this one."""
-    monkeypatch.setattr(validation, "answer", lambda question, _environment: MachineAnswer(question))
+    monkeypatch.setattr(disk_feed, "answer", lambda question, _environment: MachineAnswer(question))
 
 
 def agree(draft: CampaignDraft) -> CampaignDraft:
@@ -778,7 +777,7 @@ def test_program_consent_required_and_kept(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(validation, "answer", _trust_asked_in_earnest)
+    monkeypatch.setattr(disk_feed, "answer", _trust_asked_in_earnest)
     (tmp_path / "own.sql").write_text("\\shell touch <b>\u202e/tmp/x</b>\nSELECT 1;\n")
     path = tmp_path / "theirs.toml"
     path.write_text('name = "Theirs"\ntarget.memory = {}\n[workload]\nscript = {file = "own.sql"}\n')
@@ -816,7 +815,7 @@ def test_unsaved_consent_stops_start(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(validation, "answer", _trust_asked_in_earnest)
+    monkeypatch.setattr(disk_feed, "answer", _trust_asked_in_earnest)
     (tmp_path / "data").touch()
     draft = known_draft()
     draft.parts.values["postgresql.settings"] = "archive_command = touch"

@@ -25,8 +25,7 @@ from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.campaign.matrix import MatrixDimension
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Place, Step
+from app.draft.fields.state import DraftEnvironment, Place, Step
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, SupportQuestion
 from app.draft.matrix.ticking import set_values, value_of
 from app.hosts.folders.targets import CheckedTarget
@@ -36,7 +35,7 @@ from tests.gui.test_wizard import StillWatch, page_of
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard.background import validation
+from ui.wizard.background import disk_feed
 from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
@@ -63,8 +62,8 @@ OpenWizard = Callable[[CampaignDraft, Step], Wizard]
 @pytest.fixture
 def open_wizard(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWizard]:
     """Opens wizards of a machine that can make everything and says yes to every question."""
-    monkeypatch.setattr(validation, "answer", _answer)
-    monkeypatch.setattr(validation, "read_environment", lambda: ENVIRONMENT)
+    monkeypatch.setattr(disk_feed, "answer", _answer)
+    monkeypatch.setattr(disk_feed, "read_environment", lambda: ENVIRONMENT)
     made: list[Wizard] = []
 
     def make(draft: CampaignDraft, step: Step = Step.MORE) -> Wizard:

@@ -31,15 +31,12 @@ from app.domain.campaign.configuration import DiskTarget
 from app.domain.disk import DiskRefusal, InspectionReport
 from app.domain.disk import SpareAnswer as DiskAnswer
 from app.domain.disk_answers import Disk
-from app.domain.errors import FootingError, RefusedError
+from app.domain.errors import FootingError, Problem, RefusedError
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
-from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
-from app.domain.storage_plan.plan import Role
+from app.domain.storage_plan.plan import KeptDisk, ReleaseOutcome, Role
 from app.draft.disks.table import DiskRow, InspectionResult, assign
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Place, Step
+from app.draft.fields.state import DraftEnvironment, Place, Step
 from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.disk_watch import OnChange
 from app.hosts.folders.targets import CheckedTarget
@@ -54,13 +51,13 @@ from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.wizard.background import disk_feed, validation
+from ui.wizard.background import disk_feed
+from ui.wizard.editors import confirmations
+from ui.wizard.editors.confirmations import ReleaseDialog
 from ui.wizard.editors.disk_table import DiskColumn, DiskModel, kind_icon
-from ui.wizard.pages import release_dialog
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
-from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
@@ -182,7 +179,7 @@ def test_helper_installed_meanwhile_found(
     there: list[Problem | None] = [
         Problem("target.disks", "The root helper is not installed.", "Install it.")
     ]
-    monkeypatch.setattr(validation, "look_for_helper", lambda: there[-1])
+    monkeypatch.setattr(disk_feed, "look_for_helper", lambda: there[-1])
     draft = CampaignDraft(environment=replace(ENVIRONMENT, disks=there[0]))
     wizard = open_wizard(Step.WHERE, draft)
     page = page_of(wizard, WherePage)
@@ -491,7 +488,7 @@ def test_leftover_disk_released_by_root(
         return KEPT_DISK, "seen"
 
     monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
-    monkeypatch.setattr(release_dialog, "inspect_kept", look)
+    monkeypatch.setattr(confirmations, "inspect_kept", look)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = page_of(wizard, DisksPage)
@@ -539,7 +536,7 @@ def test_long_serial_shown_to_its_end(
     draft = draft_on_disks()
     assign(draft.parts.disks, disk.identity.key(), Role.DATA)
     machinery.disks = (disk, SYSTEM)
-    monkeypatch.setattr(release_dialog, "inspect_kept", lambda _disk: (KEPT_DISK, "seen"))
+    monkeypatch.setattr(confirmations, "inspect_kept", lambda _disk: (KEPT_DISK, "seen"))
     wizard = open_wizard(Step.DISKS, draft)
     page = page_of(wizard, DisksPage)
     table = page.table
@@ -580,8 +577,8 @@ def test_a_kept_disk_is_released_by_dialog(
     monkeypatch.setattr(
         disk_feed, "inspect_disks", lambda disks, _: {each.name: answers[-1] for each in disks}
     )
-    monkeypatch.setattr(release_dialog, "inspect_kept", lambda _disk: (free, "seen"))
-    monkeypatch.setattr(release_dialog, "release_kept", release)
+    monkeypatch.setattr(confirmations, "inspect_kept", lambda _disk: (free, "seen"))
+    monkeypatch.setattr(confirmations, "release_kept", release)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = page_of(wizard, DisksPage)

@@ -15,15 +15,14 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import ServerTarget
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Place, Step
-from app.draft.kept import draft_text
+from app.draft.fields.state import DraftEnvironment, Place, Step
+from app.draft.from_campaign import draft_text
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ServerQuestion
 from app.execution.servers import OpenServer
 from tests.gui.test_wizard import MakeWizard, control, go_on, known_draft, make_wizard, page_of
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 from ui.widgets.fields import HELP
-from ui.wizard.background import validation
+from ui.wizard.background import disk_feed
 from ui.wizard.base.help_panel import help_for
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.postgres_page import PostgresPage
@@ -55,7 +54,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> None:
         server = OpenServer(ADDRESS, EVIL) if isinstance(question, ServerQuestion) else None
         return MachineAnswer(question, server)
 
-    monkeypatch.setattr(validation, "answer", answer)
+    monkeypatch.setattr(disk_feed, "answer", answer)
 
 
 def look_there(qtbot: QtBot, page: ReviewPage) -> None:
@@ -105,7 +104,7 @@ def test_reference_needs_own_name_typed(
         address = others if question.connection == OTHER else ADDRESS
         return MachineAnswer(question, OpenServer(address, LOOK))
 
-    monkeypatch.setattr(validation, "answer", answer)
+    monkeypatch.setattr(disk_feed, "answer", answer)
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
@@ -184,7 +183,7 @@ def test_no_connection_before_last_page(
         asked.append(question)
         return MachineAnswer(question, OpenServer(ADDRESS, LOOK))
 
-    monkeypatch.setattr(validation, "answer", answer)
+    monkeypatch.setattr(disk_feed, "answer", answer)
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
@@ -285,7 +284,7 @@ def test_failed_question_reported_and_repeated(
             question, OpenServer(ADDRESS, LOOK) if isinstance(question, ServerQuestion) else None
         )
 
-    monkeypatch.setattr(validation, "answer", answer)
+    monkeypatch.setattr(disk_feed, "answer", answer)
     wizard = make_wizard(on_server())
     qtbot.waitUntil(lambda: bool(asked))
     first = asked[0]

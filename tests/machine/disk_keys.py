@@ -13,9 +13,9 @@ from typing import Any, Final
 from app.campaign_file.reader import parse_campaign
 from app.domain.errors import CampaignError
 from app.domain.filesystems import filesystem
+from app.domain.options.option_spec import capacity
 from app.domain.options.raid import Level, layout
-from app.domain.options.raid_choice import capacity
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.runfile.reader import RunFile
 from tests.fix_campaign import ORDINARY_EVENTS, server_settings_of
 from tests.pairs import Pair, Row, pairwise

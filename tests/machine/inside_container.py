@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus.service import MethodError
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.helper.storage.control_groups import PARTS, ControlGroup, hierarchy
 from tests.fix_machine import IN_GUEST
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.units import KIB
+from app.domain.text import KIB
 from tests.disks.layout_proof import digest, fill
 from tests.disks.option_facts import is_refused_here
 from tests.disks.preset_proof import prove_mounted, prove_recorded

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.options.raid import Level
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.helper.storage.control_groups import ControlGroup
 from app.storage.system.state import is_unique, mount_of
 from tests.disks.helper_owner import NAME, NOBODY, Owner, client, plan_of

@@ -20,7 +20,7 @@ from app.domain.formats.common import MD_LEVELS
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.spare.spare import SpareDisks
 from tests.disks.covered import words_of
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output

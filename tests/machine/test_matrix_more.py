@@ -10,7 +10,7 @@ import pytest
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.spare.spare import SpareDisks
 from tests.disks.layout_proof import digest, fill, make_and_unmake
 from tests.machine.conftest import RigBlockDevice

@@ -10,8 +10,8 @@ import pytest
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.formats.zfs import parse_properties
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.option import Stage
-from app.storage.layout.availability import level_availability, read_support
+from app.domain.options.kinds import Stage
+from app.storage.layout.disk_target import level_availability, read_support
 from tests.disks.layout_loops import loops
 from tests.disks.option_facts import (
     dataset_differences,

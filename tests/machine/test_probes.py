@@ -12,10 +12,7 @@ import pytest
 
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import Probe, ProbeContext, ServerSources, ask_program
-from app.probes.sources.arrays import ArraysProbe
-from app.probes.sources.block_devices import BlockDevicesProbe
-from app.probes.sources.btrfs import BtrfsProbe
-from app.probes.sources.zfs import ZfsProbe
+from app.probes.sources.block_devices import ArraysProbe, BlockDevicesProbe, BtrfsProbe, ZfsProbe
 from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import LIMIT_S, Workshop
 from tests.machine.test_refused import BLANK, RIG, named

@@ -9,7 +9,7 @@ from typing import Final
 from tests.mutations.changes import Change, changes_of, functions_that_refuse
 
 FIRST: Final = (
-    "app/helper/**/*.py", "app/storage/wiping/*.py", "app/storage/checks/conditions.py",
+    "app/helper/**/*.py", "app/storage/wiping/*.py", "app/storage/checks/disk_checks.py",
     "app/storage/checks/disk_checks.py", "app/storage/spare/rule*.py", "app/storage/spare/spare.py",
     "app/dbus/*.py", "app/storage/**/*.py",
 )  # fmt: skip

@@ -10,9 +10,9 @@ import pytest
 
 from app.analysis.facts import phase_note
 from app.domain.maintenance import MaintenanceEnd
-from app.domain.units import KIB
+from app.domain.text import KIB
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
-from app.postgres.connection import BACKUP_ROLE, BENCH_ROLE, connect
+from app.postgres.configuration_text import BACKUP_ROLE, BENCH_ROLE, connect
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.postgres.server import Server

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
-from app.postgres.connection import connect
+from app.postgres.configuration_text import connect
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,

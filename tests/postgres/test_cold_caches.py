@@ -11,7 +11,7 @@ from app.analysis.data_set import MOST_CACHED, STILL_CACHED
 from app.domain.errors import ServerError
 from app.domain.run import Phase
 from app.execution.control import Request, send_request
-from app.postgres.connection import connect
+from app.postgres.configuration_text import connect
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench, campaign_text

@@ -12,16 +12,14 @@ import pytest
 from app.analysis.data_set import RATIO_TOLERANCE
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.domain.run import Phase
-from app.postgres.configuration_text import table_files
-from app.postgres.connection import BENCH_DATABASE, connect
+from app.postgres.configuration_text import BENCH_DATABASE, connect, table_files
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     benchmark_argv,
     loading_argvs,
 )
-from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, load_script
-from app.postgres.pgbench.scale import bytes_per_scale
+from app.postgres.pgbench.scale import LEAST_RATIO, MOST_RATIO, bytes_per_scale, load_script
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.facts.files import sample_compression
 from app.process.starter import Account, run_command

@@ -14,8 +14,7 @@ import pytest
 from app.campaign_file.writer import format_campaign
 from app.draft.commands import LineAction
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment, read_environment
-from app.draft.fields.state import Place, Step
+from app.draft.fields.state import DraftEnvironment, Place, Step, read_environment
 from app.draft.machine_answers import answer
 from app.draft.review import make_review
 from app.hosts.folders.targets import CheckedTarget

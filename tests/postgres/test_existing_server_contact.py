@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ServerError
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.private_folder import PrivateFolder

@@ -17,7 +17,7 @@ from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import TargetLostError
 from app.domain.io_baseline import FIO_JOBS, FSYNC_METHODS, IoBaseline, JobId
 from app.domain.run import Phase
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.execution.baseline import measurement
 from app.execution.baseline.measurement import BaselineMeasurement
 from app.execution.control import Cancellable, Request, StopRequestedError

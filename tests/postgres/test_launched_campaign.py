@@ -15,7 +15,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.domain.errors import ExitStatus
 from app.domain.run import Phase, RunState
-from app.draft.trust import agreement_of, keep_agreement
+from app.draft.servers import agreement_of, keep_agreement
 from app.execution.control import Request, send_request
 from app.execution.launch import LaunchError, live_campaigns, start_campaign
 from app.library.entries import is_live

@@ -14,8 +14,7 @@ from app.domain.disturbances import DisturbanceKind
 from app.domain.run import Phase, RunState
 from app.execution import servers
 from app.hosts.existing_server import OF_ITS_MACHINE
-from app.probes.base.probe import ServerSources
-from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.base.probe import RemoteMachine, ServerSources, SshDestination
 from app.recording.events import CampaignListener, ProgressReport
 from app.runfile.disturbance import read_disturbances
 from app.runfile.metadata.environment import read_environment_facts

@@ -15,9 +15,9 @@ import pytest
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.run import Phase
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.importers.importing import import_paths
-from app.postgres.connection import BENCH_DATABASE
+from app.postgres.configuration_text import BENCH_DATABASE
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
 from app.postgres.pgbench.scale import data_bytes_of

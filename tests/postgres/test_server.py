@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from app.domain.errors import FootingError, ServerError
-from app.postgres.connection import connect, connection_string
+from app.postgres.configuration_text import connect, connection_string
 from app.postgres.facts import read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.server import Server

@@ -38,8 +38,7 @@ from app.hosts.existing_server import NO_BACKUPS, OF_ITS_MACHINE, NotOurs
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
-from app.postgres.configuration_text import bench_statements
-from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect
+from app.postgres.configuration_text import BENCH_DATABASE, BENCH_ROLE, ROLE, bench_statements, connect
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection

@@ -11,11 +11,10 @@ import psycopg
 import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
-from app.domain.campaign.server_options import ServerOption, server_options
+from app.domain.campaign.disk_target import ServerOption, server_options
 from app.domain.errors import SettingError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.kinds import Toggle
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Stage, Toggle
 from app.domain.options.raid import Level
 from app.domain.run import Phase
 from app.postgres.installations.installation import Installation

@@ -8,13 +8,13 @@ import pytest
 
 from app.domain.storage_plan.plan import Role
 from app.postgres.configuration_text import (
+    BENCH_DATABASE,
     Tablespaces,
     check_places,
     index_files,
     relation_files,
     table_files,
 )
-from app.postgres.connection import BENCH_DATABASE
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
 from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench, give

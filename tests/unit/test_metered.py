@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from app.domain.errors import TargetError
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.postgres.existing.address import open_address
 from app.process import metered
 from app.process.metered import MeteredConnection, connect_bounded

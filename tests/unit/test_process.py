@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import ProgramError
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.hosts.folders import descriptors
 from app.process import exec_as
 from app.process.child_call import unpack

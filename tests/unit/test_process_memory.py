@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.process.memory import Memory, memory_limits, parse_meminfo, read_memory
 
 MEMINFO = """MemTotal:       16777216 kB

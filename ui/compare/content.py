@@ -21,7 +21,7 @@ from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from app.statistics.verdict import run_interval
-from ui.charts.data.plotted_run import RunTrace, named_traces
+from ui.charts.data.registry import RunTrace, named_traces
 from ui.theme import SERIES
 
 NOT_YET: Final = tr("Reading the runs …")

@@ -20,7 +20,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
 from ui.background import BackgroundOp
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import RunTrace
 from ui.charts.data.scale import LATENCY, NINES
 from ui.charts.stack.chart_window import SeriesList
 from ui.charts.stack.stack import ChartStack

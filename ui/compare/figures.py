@@ -21,8 +21,7 @@ from app.report.blocks import Bar
 from app.runfile.disturbance import DISTURBED
 from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.data.scale import format_value
-from ui.charts.figures.bars import BarFigure, BarGroup
-from ui.charts.figures.panels import Panel, PanelFigure
+from ui.charts.figures.bars import BarFigure, BarGroup, Panel, PanelFigure
 from ui.charts.painting.sheet_painting import LOST
 from ui.compare.content import Content
 

@@ -35,17 +35,15 @@ from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.draft.trust import refuse_programs
+from app.draft.servers import refuse_programs
 from app.library.scan import ListedRun
 from app.library.spreads import read_spreads
 from app.runfile.series import kept_run_data
 from ui.background import BackgroundOp
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
-from ui.compare.filters import FilterRow
-from ui.compare.over_time import CHARTS, OverTimeView
-from ui.compare.parts import Choice, View, name_some
-from ui.compare.views import VIEWS, ViewHolder
+from ui.compare.parts import Choice, FilterRow, View, name_some
+from ui.compare.views import FIRST_CHARTS, VIEWS, OverTimeView, ViewHolder
 from ui.theme import SMALL, Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 from ui.widgets.texts import show_tip
@@ -355,7 +353,7 @@ class ComparePage(QWidget):
 
     def _charts(self) -> Sequence[str]:
         view = self._holder("over-time").view
-        return view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
+        return view.stack.chart_ids if isinstance(view, OverTimeView) else FIRST_CHARTS
 
     def _show_compared(self, content: Content) -> None:
         self._set_content(content.with_focus(self.content.focus))

@@ -31,7 +31,7 @@ from app.library.scan import ListedRun, read_listed
 from app.library.spreads import read_spreads
 from app.published.figures import published_figures
 from ui.background import BackgroundOp
-from ui.charts.figures.figure import FigureView
+from ui.charts.figures.bars import FigureView
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import TPS, known_figures, make_figure
 from ui.compare.parts import Choice, View, control_row, figure_entries, labelled

@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.live.campaign_follower import EarlierRun, LiveState
 from app.runfile.metadata.typed_json import known
 from app.runfile.series import RunData
-from ui.charts.data.plotted_run import RunTrace, named_traces
+from ui.charts.data.registry import RunTrace, named_traces
 from ui.charts.stack.stack import ChartStack
 
 

@@ -14,13 +14,11 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QWi
 from typing_extensions import override
 
 from app.domain.campaign.configuration import MemoryTarget
-from app.domain.text import tr
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr
 from app.live.snapshot import LiveNumbers, RunSnapshot
 from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
-from ui.painting import painting
-from ui.theme import MEDIUM, SMALL, Theme
+from ui.theme import MEDIUM, SMALL, Theme, painting
 from ui.widgets.layouts import fill
 from ui.widgets.texts import ShortenedLabel, plain_label
 

@@ -19,23 +19,29 @@ from typing_extensions import override
 from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.run import Phase, RunState
-from app.domain.text import tr
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr
 from app.execution.control import Request, send_request
 from app.live.campaign_follower import CampaignFollower, LiveSource, LiveState, SingleRun
-from app.live.replay import ReplaySource
-from app.live.snapshot import LogLine, RunSnapshot, RunSource
+from app.live.snapshot import LogLine, ReplaySource, RunSnapshot, RunSource
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.stack import ChartStack
 from ui.live.chart_feed import ChartFeed
-from ui.live.header import Banner, Header, banner_text, join_problems, run_problem
+from ui.live.header import (
+    Banner,
+    Header,
+    PhaseBar,
+    StopDialog,
+    ask_how_to_stop,
+    banner_text,
+    join_problems,
+    run_problem,
+    usual_lengths,
+)
 from ui.live.number_tiles import BigNumbers, shown_numbers
-from ui.live.phase_bar import PhaseBar, usual_lengths
 from ui.live.presentation_window import TalkWindow
 from ui.live.replay_bar import ReplayBar
-from ui.live.stop_dialog import StopDialog, ask_how_to_stop
 from ui.live.words import (
     NOTHING,
     PHASE_NAMES,

@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import number_text, tr
-from app.live.replay import SPEEDS, ReplaySource
+from app.live.snapshot import SPEEDS, ReplaySource
 from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme

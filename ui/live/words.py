@@ -7,11 +7,9 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.domain.run import Phase, RunState
 from app.domain.storage_plan.words import place_words
-from app.domain.text import number_text, tr, trn
-from app.domain.units import format_duration
+from app.domain.text import format_duration, number_text, tr, trn
 from app.execution.control import Request
-from app.live.campaign_follower import LiveState
-from app.live.campaign_status import CampaignStatus
+from app.live.campaign_follower import CampaignStatus, LiveState
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.series import RunData
 

@@ -18,8 +18,7 @@ from app.live.race import Race, make_race, take_runs
 from app.report.run_tables import common, days
 from app.runfile.series import RunData, load_run_data
 from ui.charts.data.curves import curve_samples
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import CHARTS, ChartSpec
+from ui.charts.data.registry import CHARTS, ChartSpec, RunTrace
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 
 _PERCENTS: Final = (50.0, 95.0, 99.0)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.live.replay import SPEEDS
+from app.live.snapshot import SPEEDS
 from ui.background import BackgroundOp
 from ui.race.content import RaceContent, load_race
 from ui.race.window import RaceWindow

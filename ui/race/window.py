@@ -18,23 +18,21 @@ from typing_extensions import override
 from app.analysis.labels import one_line, with_warning
 from app.comparison.label_shortening import cut_words
 from app.comparison.overall.answer import find_answer
-from app.domain.text import number_text, tr
-from app.domain.units import format_duration
+from app.domain.text import format_duration, number_text, tr
 from app.live.race import Lane, RacingRun, Standing, steady_position
-from app.live.replay import ReplayClock
+from app.live.snapshot import ReplayClock
 from ui.charts.data.curves import width_words
 from ui.charts.data.lines import BandKind
 from ui.charts.data.registry import CHARTS
-from ui.charts.figures.figure import FigureView
+from ui.charts.figures.bars import FigureView
 from ui.charts.painting.sheet_painting import CENTRE, LEFT, RIGHT
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import Content
 from ui.compare.figures import TPS, make_figure
-from ui.live.full_screen import FullScreenWindow, Keys
+from ui.live.presentation_window import FullScreenWindow, Keys
 from ui.live.words import NOTHING, format_rate, signed_clock
-from ui.painting import painting
 from ui.race.content import RaceContent
-from ui.theme import LARGE, MEDIUM, SMALL, TINY, Scheme, Theme
+from ui.theme import LARGE, MEDIUM, SMALL, TINY, Scheme, Theme, painting
 from ui.widgets.layouts import fill
 from ui.widgets.texts import ElidedLabel, announce, is_listened_to, plain_label, tint, wrapped_label
 

@@ -40,20 +40,19 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.export.unreadable_files import with_readable
+from app.export.runs import with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.report.findings import Findings
 from app.report.options import DEFAULT_SECTIONS, SECTION_LABELS, ReportOptions, Section, read_sections
-from app.report.recommendation import recommend
 from app.report.report import MOST_TITLE, read_findings
-from app.report.take_with_you import taken_text
+from app.report.take_with_you import recommend, taken_text
 from app.runfile.output_file import slug
 from ui.background import BackgroundOp
 from ui.report.canvas import PAPERS
 from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
-from ui.widgets.ordered_list import OrderedList
-from ui.widgets.screen_room import screen_room
+from ui.widgets.fields import OrderedList
+from ui.widgets.layouts import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ElidedComboBox, plain_label
 

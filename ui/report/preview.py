@@ -15,16 +15,16 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.export.unreadable_files import with_readable
+from app.export.runs import with_readable
 from app.report.blocks import Report
 from app.report.findings import Findings
 from app.report.options import ReportOptions
 from app.report.report import compose, read_findings
 from ui.background import BackgroundOp
-from ui.painting import painting
 from ui.report.canvas import MM_PER_INCH, Canvas, Paper, colour, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import DOTS_PER_INCH, paint_page
+from ui.theme import painting
 from ui.widgets.texts import announce, plain_label
 
 

@@ -41,7 +41,7 @@ from app import VERSION
 from app.domain.columns import Alignment
 from app.domain.errors import CancelledError, UsageError, did_you_mean
 from app.domain.text import tr
-from app.export.unreadable_files import with_readable
+from app.export.runs import with_readable
 from app.report.blocks import (
     Attachment,
     BarFigure,
@@ -61,7 +61,6 @@ from app.report.report import read_findings, read_picture, read_report
 from app.report.take_with_you import taken_text
 from app.runfile.output_file import check_output, write_output
 from ui.charts.data.registry import CHARTS
-from ui.painting import painting
 from ui.report.canvas import (
     FOOT_MM,
     MM_PER_INCH,
@@ -78,7 +77,7 @@ from ui.report.canvas import (
     put_on_pages,
 )
 from ui.report.layout import PageLayout
-from ui.theme import SERIES
+from ui.theme import SERIES, painting
 
 SHEET: Final = Paper("picture", 190.0, 1e6, left=8.0, right=6.0, top=7.0, bottom=5.0)
 """As wide as a page; as high as its content."""

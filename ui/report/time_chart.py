@@ -21,8 +21,7 @@ from app.report.report_data import RunSeries
 from app.runfile.series import mean_width, running_mean
 from ui.charts.data.curves import CurveData, Pyramid, curve_samples
 from ui.charts.data.lines import Line, limit_lines
-from ui.charts.data.plotted_run import devices_words, load_words
-from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
+from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec, devices_words, load_words
 from ui.charts.data.scale import TIME, Frame, Range, value_range
 from ui.charts.painting.painting import (
     ChartBackground,

@@ -1,4 +1,4 @@
-"""Fill layouts with widgets in one call."""
+"""Fill layouts with widgets in one call; the largest window that fits a screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from PySide6.QtCore import QEvent, QRect, QSize
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
@@ -189,3 +189,20 @@ def _end_line(line: Sequence[tuple[QWidget, QRect]], *, place: bool) -> int:
     for widget, rect in line if place else ():
         widget.setGeometry(rect.translated(0, (height - rect.height()) // 2))
     return height
+
+
+# The largest size of a window that fits its screen.
+
+
+_FRAME = QSize(16, 40)
+"""Usual size of a window manager's frame, which is unknown until the window is shown."""
+
+
+def screen_room(window: QWidget) -> QSize:
+    """Return the available size of a window's screen without the frame.
+
+    Not through `QWidget.screen`: PySide6 (6.8 to 6.11) makes the window the parent of the result, and deletes
+    the screen when such a window is garbage-collected; the next widget then crashes.
+    """
+    screen = QGuiApplication.screenAt(window.frameGeometry().center()) or QGuiApplication.primaryScreen()
+    return screen.availableSize() - _FRAME

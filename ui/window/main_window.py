@@ -19,10 +19,9 @@ from app.execution.control import Request
 from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.widgets.formatting import one_line, tooltip
-from ui.widgets.layouts import fill
+from ui.widgets.layouts import fill, screen_room
 from ui.widgets.message_bar import Notice
-from ui.widgets.screen_room import screen_room
+from ui.widgets.texts import one_line, tooltip
 from ui.window.campaigns.campaign_pages import (
     CampaignPages,
     ask_runner,
@@ -51,12 +50,11 @@ from ui.window.pages.start_page import StartPage
 from ui.window.pages.window_settings import WindowSettings
 
 if TYPE_CHECKING:
-    from app.draft.fields.environment import DraftEnvironment
-    from app.draft.fields.state import DraftParts
+    from app.draft.fields.state import DraftEnvironment, DraftParts
     from app.execution.resume.begun import UnfinishedCampaign
     from app.hosts.recovery.cleanup import SweepEvent
-    from app.live.campaign_status import CampaignStatus
-    from ui.window.commands.help_window import HelpWindow
+    from app.live.campaign_follower import CampaignStatus
+    from ui.window.commands.manual_window import HelpWindow
 
 _DEFAULT_SIZE = QSize(1280, 800)
 
@@ -456,7 +454,7 @@ class MainWindow(QMainWindow):
 
     def show_help(self) -> None:
         """Show the help window, or bring it to the front."""
-        from ui.window.commands.help_window import HelpWindow  # noqa: PLC0415 - not needed to show the window
+        from ui.window.commands.manual_window import HelpWindow  # noqa: PLC0415 - not needed to show the window
 
         if self._help is None:
             self._help = HelpWindow(self._theme, self)

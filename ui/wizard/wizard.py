@@ -1,7 +1,8 @@
 """The wizard's shell: steps at the left, the page, the help panel, and the buttons with their reason.
 
-All decisions are in `app.draft.flow`; the shell shows them. Nothing here waits: answers of the machine arrive
-later, and an early Enter is remembered. Recipes and campaign files can be loaded, and the draft saved as one.
+All decisions are in `app.draft.draft`; the shell shows them. Nothing here waits: answers of the machine
+arrive later, and an early Enter is remembered. Recipes and campaign files can be loaded, and the draft saved
+as one.
 """
 
 from __future__ import annotations
@@ -32,32 +33,34 @@ from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.head import Recipe
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
-from app.domain.errors import FootingError, UsageError
-from app.domain.problem import Problem
+from app.domain.errors import FootingError, Problem, UsageError
 from app.domain.text import tr
-from app.draft.draft import CampaignDraft
+from app.draft.draft import CampaignDraft, DraftFlow
 from app.draft.fields.state import Step
-from app.draft.flow import DraftFlow
-from app.draft.trust import keep_agreement, refuse_programs
+from app.draft.servers import keep_agreement, refuse_programs
 from app.runfile.output_file import slug
 from ui.background import BackgroundOp
 from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain, push_button
-from ui.widgets.formatting import one_line, tooltip
-from ui.widgets.layouts import fill
-from ui.widgets.screen_room import screen_room
+from ui.widgets.layouts import fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import Rule, ScrollingTexts, Text, show_tip
-from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, WholeRead, follow_disks
-from ui.wizard.background.validation import BackgroundValidation
+from ui.widgets.texts import Rule, ScrollingTexts, Text, one_line, show_tip, tooltip
+from ui.wizard.background.disk_feed import (
+    BackgroundValidation,
+    DiskFeed,
+    MakeWatch,
+    RootAnswers,
+    WholeRead,
+    follow_disks,
+)
 from ui.wizard.base.help_panel import HelpPanel
 from ui.wizard.base.page import Page
+from ui.wizard.editors.confirmations import ReleaseDialog
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.pages.postgres_page import PostgresPage
-from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage

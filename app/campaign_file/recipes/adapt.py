@@ -42,7 +42,7 @@ from app.domain.campaign.configuration import (
     WorkloadPhase,
 )
 from app.domain.campaign.disk_target import target_problems
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.domain.errors import CampaignError, SettingError, UsageError, did_you_mean
 from app.domain.storage_plan.reader import PlanError
 from app.domain.text import CALLED, quoted, tr
@@ -55,8 +55,7 @@ from app.postgres.installations.installation import (
 from app.postgres.settings import Origin, Setting, check_settings
 from app.process.starter import Account, CommandOutcome, Recorder
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE
-from app.storage.layout.availability import Support, read_support
-from app.storage.layout.disk_target import check_support
+from app.storage.layout.disk_target import Support, check_support, read_support
 
 # Run a recipe on servers that already run: its configurations, its preparations. Pure.
 #

@@ -27,8 +27,7 @@ from app.campaign_file.kinds import (
     table_of,
 )
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable
-from app.domain.errors import UsageError, did_you_mean
-from app.domain.problem import Problem
+from app.domain.errors import Problem, UsageError, did_you_mean
 from app.domain.text import CALLED, tr
 
 RECIPE: Final = "recipe"

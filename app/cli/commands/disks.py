@@ -1,4 +1,4 @@
-"""`pgfooting disks`: every disk with its answer, its reasons, and how to make it spare."""
+"""`pgfooting disks`: every disk with its answer, its reasons and how to make it spare; and releasing one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from rich.console import Console
@@ -16,22 +16,102 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from app import COMMAND
-from app.cli.commands.release import ReleaseQuestion, release_disk
-from app.cli.terminal.consent import terminal_agent
+from app.cli.terminal.consent import ask_for_tail, is_terminal, name_of, terminal_agent
+from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.doctor.checks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
 from app.domain.disk import SpareAnswer
 from app.domain.disk_answers import Disk, ReadProgress, grouped_reasons, looked_words
-from app.domain.errors import ExitStatus, FootingError, UsageError
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.errors import ExitStatus, FootingError, RefusedError, UsageError
+from app.domain.storage_plan import words
+from app.domain.storage_plan.plan import KeptDisk, ReleaseOutcome
+from app.domain.text import format_size, tr
 from app.draft.disks.table import JOURNALED
-from app.draft.root_answers import inspect_disks, read_disk
+from app.draft.machine_answers import inspect_disks, inspect_kept, read_disk, release_kept
 from app.helper.base.audit import read_policy
 from app.hosts.disk_session import UnmakeOutcome, recover
 from app.storage.inspect.snapshot import Policy
+from app.storage.layout import disk_target
 from app.storage.spare.disks import Listing
 from app.storage.spare.inspect import DiskProgress
 from app.terminal.plain_text import json_text, plain
+
+# `pgfooting disks --release SERIAL`: show, confirm and release a disk that a session left behind.
+
+
+ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
+    ReleaseOutcome.WIPED: tr(
+        "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures."
+    ),
+    ReleaseOutcome.DROPPED: tr(
+        "pgFooting has forgotten {disk}; nothing on it was wiped. “pgfooting disks” shows its state now."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseQuestion:
+    """Shows the contents of a disk, and asks for the end of its serial number.
+
+    Attributes:
+        confirmed: serial numbers or WWNs given with ``--erase``.
+        ask: shows a prompt and returns the typed line; None for the terminal.
+        can_ask: whether the user can be asked.
+    """
+
+    confirmed: tuple[str, ...] = ()
+    ask: Callable[[str], str] | None = None
+    can_ask: Callable[[], bool] = is_terminal
+
+    def __call__(self, disk: Disk, kept: KeptDisk) -> None:
+        """Return if the release was confirmed.
+
+        Raises:
+            UsageError: ``--erase`` names another disk.
+            RefusedError: the disk cannot be released now, or the release was not confirmed.
+            CancelledError: end of input.
+        """
+        for name in self.confirmed:
+            if not disk_target.find_disks(name, (disk,)):
+                message = tr("--erase {name!q}: this is not the disk to be released. Nothing was touched.")
+                raise UsageError(message.format(name=plain(name)))
+        for text in (*_heading(disk), *words.kept_words(kept)):
+            sys.stderr.write(f"{plain(text)}\n")
+        if kept.obstacles:
+            message = tr("{disk} cannot be released now.").format(disk=disk.path)
+            sentence = "\n".join(map(plain, words.obstacle_words(kept)))
+            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=sentence)
+        if self.confirmed:
+            return
+        if not self.can_ask():
+            message = tr("The release must be confirmed, but there is no terminal to ask on.")
+            hint = tr("If it may be released, add: {options}")
+            options = f"--erase {disk.identity.typed_name()}"
+            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=hint.format(options=options))
+        ask_for_tail(disk, tr("Type the last {count} characters of {serial} to release it: "), self.ask)
+
+
+def _heading(disk: Disk) -> tuple[str, ...]:
+    model = disk.identity.model.strip() or tr("unknown model")
+    line = tr("On {disk}, {model}, serial number {serial}, is:")
+    return (line.format(disk=disk.path, model=model, serial=name_of(disk)),)
+
+
+def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> None:
+    """Show a disk in the helper's journal, ask, release it, and print the outcome.
+
+    Raises:
+        FootingError: it is not released; carries the reason.
+    """
+    with terminal_agent():
+        kept, digest = inspect_kept(disk)
+        question(disk, kept)
+        outcome = release_kept(disk, digest)
+    if as_json:
+        entry = {"disk": disk.as_mapping(), "kept": asdict(kept), "outcome": outcome.value}
+        sys.stdout.write(json_text(json.dumps(entry, ensure_ascii=False, indent=1)) + "\n")
+        return
+    sys.stdout.write(plain(ENDINGS[outcome].format(disk=disk.path)) + "\n")
+
 
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
 """Buses of disks that do not report their rotation: the kernel's default does not count."""

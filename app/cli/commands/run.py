@@ -35,8 +35,7 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.run import RunState
 from app.domain.storage_plan.words import place_words
-from app.domain.text import number_text, tr
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size, number_text, tr
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.control import Cancellable
@@ -44,7 +43,7 @@ from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.servers import LoadConsent
-from app.export.unreadable_files import with_readable
+from app.export.runs import with_readable
 from app.hosts.folders.own_folders import server_account
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.library.trusted_campaigns import is_trusted

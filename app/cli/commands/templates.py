@@ -14,12 +14,11 @@ from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import BusyError, ExitStatus, UsageError
 from app.domain.json_value import Json
-from app.domain.text import CALLED, tr
-from app.domain.units import format_size
+from app.domain.text import CALLED, format_size, tr
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.own_folders import server_account, templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
-from app.postgres.pgbench.filler import ratio_words
+from app.postgres.pgbench.scale import ratio_words
 from app.process.starter import unrecorded
 from app.terminal.plain_text import plain
 

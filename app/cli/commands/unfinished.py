@@ -9,7 +9,7 @@ from rich.console import Console
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_sentence
 from app.domain.errors import ExitStatus
-from app.domain.quoting.shell import shell_word
+from app.domain.quoting import shell_word
 from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
 from app.execution.resume.begun import UnfinishedCampaign, interrupted_campaigns

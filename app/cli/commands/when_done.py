@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.dbus.desktop.notifications import notify
+from app.dbus.desktop import notify
 from app.domain.errors import ProgramError
 from app.domain.text import tr
 from app.preferences import Preferences

@@ -28,7 +28,7 @@ from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.text import tr
-from app.storage.layout.availability import (
+from app.storage.layout.disk_target import (
     Reason,
     Support,
     filesystem_availability,

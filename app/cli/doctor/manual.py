@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.markdown import Markdown
 
-from app.arguments.chapters import filled_text
+from app.arguments.declared import filled_text
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus

@@ -23,10 +23,9 @@ from rich.console import Console
 from app.campaign_file.trust import Concern
 from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
-from app.domain.quoting.shell import shell_option
-from app.domain.text import tr, trn
-from app.domain.units import format_size
-from app.draft.disks.confirmation import looking_at
+from app.domain.quoting import shell_option
+from app.domain.text import format_size, tr, trn
+from app.draft.disks.table import looking_at
 from app.execution.disks.session import ErasePrompt
 from app.execution.servers import Contact, OpenServer
 from app.postgres.existing.look import made_sentence

@@ -21,8 +21,7 @@ from app.cli.terminal.tables import print_line
 from app.domain.campaign.configuration import PlannedRun, ServerTarget
 from app.domain.json_value import Json
 from app.domain.run import Phase, RunState
-from app.domain.text import number_text, tr
-from app.domain.units import format_duration
+from app.domain.text import format_duration, number_text, tr
 from app.export.runs import finite
 from app.recording.events import CampaignListener, ProgressReport, RunResult
 from app.terminal.plain_text import json_text, plain

@@ -17,7 +17,6 @@ from app.comparison.comparison import RunComparison
 from app.comparison.factors import number_of
 from app.comparison.figures import FIGURE_NAMES, FigureComparison, compare_figure, format_mean
 from app.comparison.groups import without_verdict
-from app.comparison.limits import describe_limits
 from app.comparison.matrix import Matrix, describe_matrix, lay_out
 from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.fastest import (
@@ -31,7 +30,7 @@ from app.comparison.overall.fastest import (
 from app.comparison.overall.phases import describe_changes
 from app.comparison.table import ComparisonRow, pair_samples
 from app.comparison.verdict import known_words
-from app.comparison.warnings import comparison_warnings
+from app.comparison.warnings import comparison_warnings, describe_limits
 from app.comparison.wording import format_difference, format_interval
 from app.domain.text import tr
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT

@@ -12,7 +12,7 @@ from app.comparison.groups import could_be_others
 from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.table import ComparisonRow, pair_samples
 from app.domain.text import tr
-from app.statistics.best import possibly_best
+from app.statistics.selection import possibly_best
 from app.statistics.verdict import Interval, Samples, Verdict
 
 _NO_VERDICT = frozenset({Verdict.INDICATIVE, Verdict.IMPOSSIBLE})

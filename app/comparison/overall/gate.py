@@ -20,7 +20,7 @@ from app.comparison.groups import ComparedRun, WeakRuns, campaign_of, could_be_o
 from app.comparison.overall.conditions import differing_conditions
 from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import signed_changes
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import number_text, tr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, some
 from app.comparison.groups import ComparedGroup
-from app.domain.campaign.order import LEFT_OUT, Design
+from app.domain.campaign.matrix import LEFT_OUT, Design
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.selection import SequentialRuns

@@ -11,8 +11,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from app.domain.campaign.matrix import Matrix
-from app.domain.campaign.order import DEFAULT_CAP, Design, RunOrder, alternating_blocks, random_blocks
+from app.domain.campaign.matrix import (
+    DEFAULT_CAP,
+    Design,
+    Matrix,
+    RunOrder,
+    alternating_blocks,
+    random_blocks,
+)
 from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, GroupOf, Role
 
 DEFAULT_REPEATS: Final = 3
@@ -457,7 +463,7 @@ def as_begun(campaign: Campaign) -> Campaign:
 def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
     """Return the runs in the order of execution, never AAABBB.
 
-    Every repeat is one block that contains each configuration once (`app.domain.campaign.order`).
+    Every repeat is one block that contains each configuration once (`app.domain.campaign.matrix`).
 
     Raises:
         ValueError: the order is random and not drawn yet.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.domain.formats.btrfs import BTRFS
-from app.domain.formats.ext3 import EXT3
-from app.domain.formats.ext4 import EXT4
+from app.domain.formats.ext4 import EXT3, EXT4
 from app.domain.formats.f2fs import F2FS
 from app.domain.formats.reiserfs import REISERFS
 from app.domain.formats.tmpfs import TMPFS

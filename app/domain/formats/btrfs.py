@@ -25,6 +25,7 @@ from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec
 from app.domain.options.kinds import (
     Choice,
     ExpectedToken,
+    FormatOption,
     Integer,
     OptionValue,
     ReadbackProgram,
@@ -32,14 +33,13 @@ from app.domain.options.kinds import (
     ReadFrom,
     ShownBy,
     Spelling,
+    Stage,
     Toggle,
     words,
 )
-from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.options.refusals import Action, Choices, ConflictRule
-from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB, tr
 
 
 def parse_dump_super(text: str) -> Iterator[str]:

@@ -20,18 +20,19 @@ from app.domain.options.format_spec import (
 from app.domain.options.kinds import (
     Choice,
     ExpectedToken,
+    FormatOption,
     Integer,
     ReadbackProgram,
     ReadbackToken,
     ReadFrom,
     ShownBy,
     Spelling,
+    Stage,
     Toggle,
     words,
 )
-from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Level
-from app.domain.units import KIB
+from app.domain.text import KIB
 
 MD_LEVELS: Final = (Level.SINGLE, Level.STRIPE, Level.MIRROR, Level.RAID10, Level.RAID5, Level.RAID6)
 """Levels of a filesystem that leaves its disks to md."""

@@ -1,9 +1,10 @@
-"""ext4: options, presets, fixed arguments."""
+"""ext4, and ext3, which its driver mounts: options, presets, fixed arguments."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from app.domain.formats import common
 from app.domain.formats.common import (
     ALWAYS,
     ATIME,
@@ -20,10 +21,9 @@ from app.domain.formats.common import (
     switch,
 )
 from app.domain.options.format_spec import FormatSpec
-from app.domain.options.kinds import Choice, Integer, Spelling, Toggle, words
-from app.domain.options.option import FormatOption, Stage
+from app.domain.options.kinds import Choice, FormatOption, Integer, Spelling, Stage, Toggle, words
 from app.domain.options.raid import Assembler
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 
 EXT4: Final = FormatSpec(
     id="ext4",
@@ -170,4 +170,40 @@ EXT4: Final = FormatSpec(
     superblock=SUPERBLOCK,
     readers=READERS,
     expected=expected,
+)
+
+
+# ext3: the format of 2001, mounted by the ext4 driver, which refuses ext4's own options for it (tested).
+
+
+_OPTIONS: Final = (
+    "atime",
+    "barrier",
+    "data",
+    "commit",
+    "discard",
+    "lazytime",
+    "max_batch_time",
+    "min_batch_time",
+    "block_size",
+    "stride",
+    "stripe_width",
+    "reserved_percent",
+    "journal_bytes",
+    "mkfs_discard",
+)
+
+EXT3: Final = FormatSpec(
+    id="ext3",
+    label="ext3",
+    mkfs="mkfs.ext3",
+    minimum_bytes=16 * MIB,
+    several=Assembler.MD,
+    levels=MD_LEVELS,
+    options=tuple(map(EXT4.option, _OPTIONS)),
+    always=common.ALWAYS,
+    mkfs_arguments=common.mkfs_arguments,
+    superblock=common.SUPERBLOCK,
+    readers=common.READERS,
+    expected=common.expected,
 )

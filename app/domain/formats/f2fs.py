@@ -11,18 +11,18 @@ from app.domain.formats.common import ATIME, BARRIER, DISCARD, MD_LEVELS, NODEV,
 from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec, SuperblockPlace
 from app.domain.options.kinds import (
     Choice,
+    FormatOption,
     Integer,
     ReadbackProgram,
     ShownBy,
     Spelling,
+    Stage,
     Toggle,
     words,
 )
-from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler
 from app.domain.options.refusals import Action, Choices, ConflictRule
-from app.domain.text import tr
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB, tr
 
 
 def mkfs_arguments(made: Creation) -> Arguments:

@@ -13,10 +13,9 @@ from typing import Final
 from app.domain.formats.common import ATIME, BARRIER, MD_LEVELS, NODEV, NOSUID
 from app.domain.formats.ext4 import EXT4
 from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec, SuperblockPlace
-from app.domain.options.kinds import Choice, Spelling, words
-from app.domain.options.option import FormatOption, Stage
+from app.domain.options.kinds import Choice, FormatOption, Spelling, Stage, words
 from app.domain.options.raid import Assembler
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 
 REISERFS_BARRIER: Final = replace(
     BARRIER, spelling=words("barrier=flush", "barrier=none"), shown=words(None, "barrier=none")

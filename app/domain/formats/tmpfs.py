@@ -6,10 +6,9 @@ from typing import Final
 
 from app.domain.formats.common import ATIME, NODEV, NOSUID
 from app.domain.options.format_spec import FormatSpec
-from app.domain.options.kinds import Choice, Integer, Spelling, Toggle, words
-from app.domain.options.option import FormatOption, Stage
+from app.domain.options.kinds import Choice, FormatOption, Integer, Spelling, Stage, Toggle, words
 from app.domain.options.raid import Assembler
-from app.domain.units import KIB, MIB, TIB
+from app.domain.text import KIB, MIB, TIB
 
 TMPFS: Final = FormatSpec(
     id="tmpfs",

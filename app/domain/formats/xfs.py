@@ -29,20 +29,20 @@ from app.domain.options.format_spec import (
 from app.domain.options.kinds import (
     Choice,
     ExpectedToken,
+    FormatOption,
     Integer,
     ReadbackProgram,
     ReadbackToken,
     ReadFrom,
     ShownBy,
     Spelling,
+    Stage,
     Toggle,
     words,
 )
-from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler
 from app.domain.options.refusals import Action, Choices, ConflictRule
-from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB, tr
 
 
 def mkfs_arguments(made: Creation) -> Arguments:

@@ -9,17 +9,18 @@ from app.domain.formats.common import FULL_PAGE_WRITES, MD_LEVELS, NODEV, NOSUID
 from app.domain.options.format_spec import FixedArgument, FormatSpec
 from app.domain.options.kinds import (
     Choice,
+    FormatOption,
     Integer,
     ReadbackProgram,
     ReadbackToken,
     ShownBy,
     Spelling,
+    Stage,
     Toggle,
     words,
 )
-from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 
 
 def _always(stage: Stage, item: str) -> FixedArgument:

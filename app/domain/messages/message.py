@@ -422,7 +422,7 @@ numbers, fractions, messages, or arrays of messages.
 _MOST_DEPTH: Final = 6
 """Maximum nesting of messages; D-Bus allows 64 nested containers, and a message takes four."""
 _SIZE: Final = re.compile(r"(?P<number>\d+(?:\.(?P<fraction>\d+))?) (?P<unit>(?:[KMGT]i)?B)")
-"""Format of `app.domain.units.format_size`."""
+"""Format of `app.domain.text.format_size`."""
 _MOST_INTEGER: Final = 2**63 - 1
 
 Value = str | int | float | tuple[str, ...]

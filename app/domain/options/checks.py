@@ -11,13 +11,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from app.domain.errors import did_you_mean
+from app.domain.errors import Problem, did_you_mean
 from app.domain.options.filesystem_spec import Circumstances, FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import Choice, OptionValue, Toggle
-from app.domain.options.option import Stage
-from app.domain.options.option_spec import NOT_DURABLE, USUAL_PAGE_BYTES, OptionSpec, Safety
+from app.domain.options.kinds import Choice, OptionValue, Stage, Toggle
+from app.domain.options.option_spec import (
+    NOT_DURABLE,
+    USUAL_PAGE_BYTES,
+    OptionSpec,
+    Requirement,
+    Safety,
+    Versions,
+    format_version,
+    risks_of,
+)
 from app.domain.options.raid import Level, layout
-from app.domain.options.raid_choice import risks_of
 from app.domain.options.refusals import (
     LONGEST_ECHO,
     REFUSALS,
@@ -31,9 +38,7 @@ from app.domain.options.refusals import (
     unknown_option,
     value_problems,
 )
-from app.domain.problem import Problem
 from app.domain.text import tr
-from app.domain.versions import Requirement, Versions, format_version
 
 _SIZES_DIFFER: Final = 1.01
 

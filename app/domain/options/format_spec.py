@@ -12,8 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.domain.options.kinds import ExpectedToken, OptionValue, ReadbackProgram, ReadbackToken
-from app.domain.options.option import FormatOption, Stage
+from app.domain.options.kinds import (
+    ExpectedToken,
+    FormatOption,
+    OptionValue,
+    ReadbackProgram,
+    ReadbackToken,
+    Stage,
+)
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 
 if TYPE_CHECKING:

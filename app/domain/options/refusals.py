@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Generic, TypeVar
 
+from app.domain.errors import Problem
 from app.domain.options.format_spec import STRIPE_OPTIONS, FormatSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.text import quoted, tr
 
 # Conflicts and implications of options, and warnings about them: rules as data.

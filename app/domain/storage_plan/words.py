@@ -8,10 +8,8 @@ from typing import Final
 
 from app.domain.disk_answers import grouped_reasons
 from app.domain.filesystems import filesystem
-from app.domain.storage_plan.kept_disk import KeptContent, KeptDisk
-from app.domain.storage_plan.plan import Group, Role, StoragePlan
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.storage_plan.plan import Group, KeptContent, KeptDisk, Role, StoragePlan
+from app.domain.text import format_size, tr
 
 _APART: Final = {Role.WAL: tr("WAL"), Role.TABLES: tr("tables"), Role.INDEXES: tr("indexes")}
 

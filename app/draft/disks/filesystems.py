@@ -10,21 +10,26 @@ from typing import Final
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import check, implied, preset_problems, unavailable, unsafe_options
-from app.domain.options.filesystem_spec import Circumstances, DiskSetFacts, FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option import Stage
-from app.domain.options.option_spec import OptionSpec, Safety
+from app.domain.options.filesystem_spec import (
+    Circumstances,
+    DiskSetFacts,
+    FilesystemPreset,
+    FilesystemSpec,
+    real_name,
+    real_words,
+    shown_name,
+    spelled_as,
+)
+from app.domain.options.kinds import Choice, Integer, OptionValue, Stage, Toggle
+from app.domain.options.option_spec import OptionSpec, Safety, Versions
 from app.domain.options.raid import Assembler
-from app.domain.options.real_names import real_name, real_words, shown_name, spelled_as
 from app.domain.options.refusals import Action, ConflictFinding
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
-from app.domain.units import format_size
-from app.domain.versions import Versions
+from app.domain.text import format_size, tr
 from app.draft.disks.table import StorageFacts
 from app.draft.disks.target import chosen_values, preset_of, read_options, spec_of, write_option
 from app.draft.fields.state import DisksDraft, GroupDraft, MadeDraft, level_of
-from app.storage.layout.availability import Reason, level_availability
+from app.storage.layout.disk_target import Reason, level_availability
 
 # Present the options of a filesystem as rows of a form: value, cost, problems. Pure.
 #

@@ -8,15 +8,14 @@ from typing import Final
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.option_spec import capacity, survives, words_of
 from app.domain.options.raid import ArrayLayout, Assembler, Level, layout
-from app.domain.options.raid_choice import capacity, survives, words_of
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr, trn
-from app.domain.units import format_size
+from app.domain.text import format_size, tr, trn
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, plain_line, sizes_of
 from app.draft.disks.target import chosen_values, spec_of
 from app.draft.fields.state import DisksDraft, GroupDraft, MadeDraft, level_of
-from app.storage.layout.availability import Support, level_availability
+from app.storage.layout.disk_target import Support, level_availability
 from app.storage.layout.partitions import whole_disk_bytes
 
 # Offer RAID levels: what each needs, holds and survives with the chosen disks. Pure.

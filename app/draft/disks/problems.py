@@ -7,10 +7,10 @@ from typing import Final
 
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import Campaign, DiskTarget
-from app.domain.campaign.server_options import contradiction
+from app.domain.campaign.disk_target import contradiction
+from app.domain.errors import Problem
 from app.domain.options.checks import check
 from app.domain.options.refusals import Action, ConflictFinding
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances

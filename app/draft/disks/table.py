@@ -1,4 +1,4 @@
-"""Present the table of disks: those of this machine, their availability, and their chosen role. Pure.
+"""Present the table of disks: their availability, their role, and the confirmation of erasing them. Pure.
 
 A disk is chosen by its key (WWN or serial); its details come from the latest listing.
 """
@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.domain.disk import DiskRefusal, InspectionReport, SpareAnswer
-from app.domain.disk_answers import Disk, grouped_reasons, looked_words
+from app.domain.disk_answers import Disk, grouped_reasons, looked_words, promise_words
+from app.domain.errors import Problem
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
-from app.domain.text import number_text, tr
-from app.domain.units import format_size
-from app.draft.fields.state import DisksDraft
-from app.storage.layout.availability import Support
+from app.domain.text import format_size, number_text, tr
+from app.draft.fields.state import DisksDraft, DraftParts
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, revealing_places, strata_of
+from app.storage.layout.disk_target import Support
 from app.storage.spare.disks import Listing
 
 JOURNALED: Final = "D18"
@@ -333,3 +334,104 @@ def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
 
 def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:
     return {**{role: group.disks for role, group in disks.groups.items()}, Role.ZFS_LOG: disks.zfs_log}
+
+
+# Confirm that disks are erased: the user types the last four characters of each serial number. Pure.
+
+
+FIELD = "erase"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A disk that will be erased.
+
+    Attributes:
+        key: of the disk.
+        use: its purpose.
+        model: vendor's name.
+        serial: in full; the WWN if it has none.
+        size_bytes: of the disk.
+        typed: text so far.
+        matches: whether that matches the end of the serial.
+        is_test_device: its figures measure a file.
+    """
+
+    key: str
+    use: str
+    model: str
+    serial: str
+    size_bytes: int
+    typed: str
+    matches: bool
+    is_test_device: bool
+
+
+def erased_keys(parts: DraftParts) -> tuple[str, ...]:
+    """Return every disk that any configuration uses, in the order of claims."""
+    return tuple(dict.fromkeys(key for disks in parts.used_disks() for key in disks.chosen))
+
+
+def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation, ...]:
+    """Return every present disk that will be erased, in the order of claims."""
+    found = []
+    for key in erased_keys(parts):
+        disk = facts.disk(key)
+        if disk is None:
+            continue
+        roles = [role for disks in parts.used_disks() if (role := role_of(disks, key))]
+        identity, typed = disk.identity, parts.disks.confirmed.get(key, "")
+        found.append(
+            Confirmation(
+                key,
+                ", ".join(dict.fromkeys(ROLE_WORDS[role] for role in roles)),
+                model_of(disk),
+                serial_of(disk),
+                identity.size_bytes,
+                typed,
+                bool(identity.tail()) and typed.strip().lower() == identity.tail().lower(),
+                disk.is_test_device,
+            )
+        )
+    return tuple(found)
+
+
+def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
+    """Return the checks done on the disks to be erased, else those planned; a line for each kind."""
+    disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
+    found = list(map(looking_at, disks))
+    if len(set(found)) == 1:
+        return found[0]
+    return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, found, strict=True))
+
+
+def looking_at(disk: Disk) -> str:
+    """Return the checks done on a disk, else those that root will do, which are the same for every caller."""
+    if disk.looked:
+        return looked_words(disk.looked)
+    size = disk.identity.size_bytes
+    strata = strata_of(size)
+    places = len(strata) + len(revealing_places(size))
+    return promise_words(InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata)))
+
+
+def confirm(disks: DisksDraft, key: str, typed: str) -> None:
+    """Store the text typed for a disk."""
+    disks.confirmed[key] = typed
+
+
+def forget_confirmations(disks: DisksDraft) -> None:
+    """Discard typed texts because the disks or their layout have changed."""
+    disks.confirmed.clear()
+
+
+def confirmation_problems(parts: DraftParts, facts: StorageFacts) -> tuple[Problem, ...]:
+    """Return why nothing may be erased yet; empty if no disks are used."""
+    if not parts.on_disks():
+        return ()
+    right = sum(each.matches for each in confirmations(parts, facts))
+    count = len(erased_keys(parts))
+    if right == count:
+        return ()
+    message = tr("Type the last four characters of the serial number of each disk ({right} of {count}).")
+    return (Problem(FIELD, message.format(right=right, count=count)),)

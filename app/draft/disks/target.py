@@ -16,6 +16,7 @@ from app.campaign_file.partial import array_keys, queue_keys
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
+from app.domain.errors import Problem
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemSpec
@@ -23,12 +24,17 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.options.refusals import echo
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from app.domain.text import plain_number, quoted, tr
-from app.domain.units import KIB, format_size
-from app.draft.fields.fields import FIELDS, TYPED_FIELDS
-from app.draft.fields.state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
+from app.domain.text import KIB, format_size, plain_number, quoted, tr
+from app.draft.fields.state import (
+    DEFAULT_PRESET,
+    FIELDS,
+    TYPED_FIELDS,
+    DisksDraft,
+    GroupDraft,
+    MadeDraft,
+    level_of,
+)
 from app.draft.fields.text import read_text
 
 PREFIX: Final = "target.disks."

@@ -1,21 +1,45 @@
-"""The parts of a draft: the content of the wizard's fields, as typed, valid or not."""
+"""The parts of a draft: the fields as typed, valid or not, and what the machine is before any choice."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
-from app.campaign_file.disks import WholeDisk
-from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.disks import GROUP_FIELDS, WholeDisk
+from app.campaign_file.fields import ALIKE, CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.kinds import CampaignField
 from app.campaign_file.partial import alternative_of
 from app.campaign_file.phases import Phases
-from app.domain.campaign.configuration import DEFAULT_SEEDS, DataSize, DiskTarget, PostgresChoice, Workload
-from app.domain.campaign.matrix import MatrixDimension
-from app.domain.campaign.order import Design, RunOrder
+from app.campaign_file.recipes.head import Recipe, list_recipes
+from app.dbus.bus_thread import service_presence
+from app.domain.campaign.configuration import (
+    DEFAULT_SEEDS,
+    DataSize,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    PostgresChoice,
+    Target,
+    Workload,
+)
+from app.domain.campaign.matrix import Design, MatrixDimension, RunOrder
+from app.domain.errors import FootingError, InstallationError, Problem
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Role
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
+from app.domain.text import tr
 from app.draft.fields.text import write_text
+from app.hosts.folders.own_folders import account_reason, server_account
+from app.hosts.folders.targets import CheckedTarget, check_target, default_folder
+from app.postgres.installations.installation import (
+    Installation,
+    find_installations,
+    install_hint,
+    this_family,
+)
+from app.postgres.settings import Machine, read_machine
+from app.process.starter import Account, CommandOutcome
 
 # The fields of the wizard's pages about spare disks: disks, level, filesystem and options, as typed.
 
@@ -351,3 +375,185 @@ class DraftParts:
         """Return the pages that exist now."""
         needed = bool(self.on_disks())
         return tuple(step for step in Step if needed or step not in ABOUT_DISKS)
+
+
+# List the fields of campaign files for a draft: by dotted name, with the page of each.
+
+
+NAME_LIMIT: Final = 80
+SETTINGS: Final = "postgresql.settings"
+SCRIPT: Final = "workload.script"
+CONNECTION: Final = "target.server.connection"
+PHASES: Final = "workload.phase"
+
+FIELDS: Final[dict[str, CampaignField]] = (
+    {field.name: field for field in CAMPAIGN_FIELDS}
+    | {f"{section}.{field.name}": field for section, fields in SECTIONS.items() for field in fields}
+    | {f"target.{target.kind}.{field.name}": field for target in TARGETS for field in target.fields}
+)
+"""Every field of a campaign file by its dotted name."""
+
+_MADE: Final = frozenset({"data", "level", "filesystem", "preset", "options"})
+TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in _MADE)
+"""Keys of a group besides its disks, level, filesystem and options; `GroupDraft.texts` has their texts."""
+
+_GROUPS: Final = frozenset(role.value for role in FURTHER_ROLES)
+_OF_FILESYSTEM: Final = frozenset(
+    {"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead"}
+)
+
+OF_PAGES: Final = tuple(
+    key for key in FIELDS if key.split(".")[0] in SECTIONS and key not in {SETTINGS, PHASES}
+)
+"""Keys of the pages about PostgreSQL and the workload; settings have their own text, phases a list."""
+
+ON_FIRST_PAGE: Final = tuple(key for key in FIELDS if key.startswith("target.") and "target.disks" not in key)
+"""Keys of targets other than spare disks, which have pages of their own."""
+
+CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
+"""Keys of these that a configuration may change."""
+
+OPTIONAL: Final = tuple(
+    field
+    for field in SECTIONS["workload"]
+    if not field.instead_of and getattr(Workload(), field.attribute) is None
+)
+"""Fields that may be empty: pgbench or pgFooting then decides."""
+
+
+_PAGES: Final = {
+    **{each.name: Step.WORKLOAD for each in CAMPAIGN_FIELDS},
+    "name": Step.MORE,
+    "io_baseline": Step.REVIEW,
+    "zfs_arc_max": Step.REVIEW,
+    "target": Step.WHERE,
+    "postgresql": Step.POSTGRESQL,
+    "workload": Step.WORKLOAD,
+}
+"""Pages of keys that are not about disks."""
+
+
+def step_of(path: str) -> Step:
+    """Return the page of a field."""
+    if path.startswith("target.disks"):
+        keys = path.replace("[", ".").split(".")[2:]
+        key = next((key for key in keys if key not in _GROUPS), "")
+        return Step.FILESYSTEM if key in _OF_FILESYSTEM else Step.DISKS
+    head = path.partition(".")[0].partition("[")[0]
+    return _PAGES.get(head, Step.MORE)
+
+
+def automatic_name(names: Sequence[str]) -> str:
+    """Return a name for a campaign from the names it compares."""
+    if not names:
+        return tr("Benchmark")
+    for name in (
+        tr(" against ").join(names),
+        tr("{first} and {count} others").format(first=names[0], count=len(names) - 1),
+    ):
+        if len(name) <= NAME_LIMIT:
+            return name[:1].upper() + name[1:]
+    return tr("Comparison of {count} configurations").format(count=len(names))
+
+
+# Describe this machine for the wizard before any choice; read once, in the background.
+
+
+HELPER: Final = "org.pgfooting.Helper1"
+"""Name of the root helper on the system bus."""
+
+_DISKS: Final = "target.disks"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftEnvironment:
+    """The facts about this machine that a wizard needs.
+
+    Attributes:
+        machine: memory and CPUs.
+        account: runs server and pgbench; None if there is none.
+        account_sentence: why this account, or why none.
+        installations: the newest first; unusable ones carry their reasons.
+        install_hint: how to install PostgreSQL here.
+        folder: the default folder, or why it cannot be used; None if not checked.
+        folder_path: its path, even if unusable.
+        memory: the memory target, or why it cannot be used; None if not checked.
+        recipes: shipped with pgFooting.
+        disks: why spare disks cannot be used; None if they can.
+    """
+
+    machine: Machine
+    account: Account | None = None
+    account_sentence: str = ""
+    installations: tuple[Installation, ...] = ()
+    install_hint: str = ""
+    folder: CheckedTarget | Problem | None = None
+    folder_path: str = ""
+    memory: CheckedTarget | Problem | None = None
+    recipes: tuple[Recipe, ...] = ()
+    disks: Problem | None = None
+
+    @property
+    def newest(self) -> Installation | None:
+        """The installation that “newest” selects; None if none can be used."""
+        return next((found for found in self.installations if found.usable), None)
+
+
+def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
+    """Inspect this machine; takes at most a second if programs answer.
+
+    Args:
+        extra_folders: absolute folders of further PostgreSQL installations.
+    """
+    commands: list[CommandOutcome] = []
+    machine, hint, recipes = read_machine(), install_hint(this_family()), list_recipes()
+    try:
+        account = server_account(commands.append)
+    except FootingError as error:
+        sentence = f"{error.message} {error.hint}".strip()
+        return DraftEnvironment(machine, account_sentence=sentence, install_hint=hint, recipes=recipes)
+    return DraftEnvironment(
+        machine,
+        account,
+        account_reason(account),
+        find_installations(account, extra_folders),
+        hint,
+        _look_at(FolderTarget(), account),
+        default_folder(account),
+        _look_at(MemoryTarget(), account),
+        recipes,
+        look_for_helper(),
+    )
+
+
+def look_for_helper() -> Problem | None:
+    """Return why disks cannot be formatted: the root helper is missing; does not start it."""
+    found = service_presence(HELPER)
+    if found.there:
+        return None
+    if found.reason:
+        message = tr("A root helper, reached over the system bus, formats the disks. {reason}")
+        return Problem(_DISKS, message.format(reason=found.reason))
+    return Problem(
+        _DISKS,
+        tr("A root helper formats the disks, and it is not installed."),
+        tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
+    )
+
+
+def serving_account(environment: DraftEnvironment) -> Account:
+    """Return the account of the server.
+
+    Raises:
+        InstallationError: there is no such account.
+    """
+    if environment.account is None:
+        raise InstallationError(environment.account_sentence)
+    return environment.account
+
+
+def _look_at(target: Target, account: Account) -> CheckedTarget | Problem:
+    try:
+        return check_target(target, account, 0)
+    except FootingError as error:
+        return Problem(f"target.{target.kind}", error.message, error.hint)

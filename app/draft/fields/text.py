@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from app.campaign_file.kinds import BoolKind, CampaignField, FloatKind, IntKind, ValueKind
 from app.campaign_file.paths import Scripts
-from app.campaign_file.phases import RateKind, WorkNames
+from app.campaign_file.phases import RateKind, Settings, SettingsTable, WorkNames
 from app.campaign_file.problems import InvalidValueError
-from app.campaign_file.settings import Settings, SettingsTable
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.domain.text import tr
 
 _NUMBER: Final = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)

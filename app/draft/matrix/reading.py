@@ -31,7 +31,7 @@ from app.campaign_file.reader import CampaignReader
 from app.campaign_file.rules import Stated
 from app.domain.campaign.configuration import Configuration, DiskTarget, Workload
 from app.domain.campaign.matrix import DimensionValue, MatrixDimension, is_left_out
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.domain.text import tr
 from app.draft.fields.state import DraftParts
 

@@ -16,13 +16,13 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.campaign.matrix import (
     Cell,
     Change,
+    Design,
     DimensionValue,
     MatrixDimension,
     cell_names,
     default_name,
     is_left_out,
 )
-from app.domain.campaign.order import Design
 from app.domain.text import number_text, tr, trn
 from app.draft.fields.state import DraftParts
 from app.draft.fields.text import raw_value

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DiskTarget
+from app.domain.disk_answers import played_by
 from app.domain.errors import FootingError, ProgramError
 from app.domain.io_baseline import (
     CACHED_WRITE_SECONDS,
@@ -39,15 +40,13 @@ from app.domain.io_baseline import (
     SyncMethod,
 )
 from app.domain.run import Phase
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
-from app.domain.virtual_disks import played_by
+from app.domain.text import MIB, format_size, tr
 from app.execution.children import end_child, outcome_of
 from app.execution.control import Cancellable
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.baseline_storage import BaselineStorage
 from app.hosts.server_under_test import Host
-from app.io_baseline import fio, pg_test_fsync
+from app.io_baseline import fio
 from app.io_baseline.fio import FioAnswer, FioError, FioTask
 from app.postgres.installations.installation import Installation
 from app.postgres.settings import read_machine
@@ -233,7 +232,7 @@ class BaselineMeasurement:
     # --- fio
 
     def _ask_fio(self, found: IoBaseline, room: int) -> IoBaseline:
-        program = shutil.which(fio.PROGRAM, path=SEARCH_PATH)
+        program = shutil.which(fio.FIO, path=SEARCH_PATH)
         if program is None:
             sentence = tr("fio is not installed, so reads and writes were not measured.")
             self._problems.append(sentence)
@@ -303,26 +302,24 @@ class BaselineMeasurement:
     # --- pg_test_fsync
 
     def _ask_pg_test_fsync(self) -> tuple[tuple[SyncMethod, ...], DeviceRates]:
-        program = self.installation.program(pg_test_fsync.PROGRAM)
+        program = self.installation.program(fio.FIO)
         self.step(tr("pg_test_fsync"), len(FIO_JOBS) / (len(FIO_JOBS) + 1))
         if not os.access(program, os.X_OK):
             sentence = tr("{program} is missing, so durable writes per second were not measured.")
             self._problems.append(sentence.format(program=program))
             return (), DeviceRates()
         synced = self.storage.wal_folder
-        argv = pg_test_fsync.pg_test_fsync_argv(program, f"{synced}/{_SYNCED}")
+        argv = fio.pg_test_fsync_argv(program, f"{synced}/{_SYNCED}")
         planned_s = len(FSYNC_METHODS) * FSYNC_SECONDS
         counters = DeviceCounters(self.storage.sources(synced))
         try:
-            ended = self._run(
-                argv, pg_test_fsync.PROGRAM, planned_s, counters.look, pg_test_fsync.has_all_methods
-            )
+            ended = self._run(argv, fio.FIO, planned_s, counters.look, fio.has_all_methods)
         except ProgramError as error:
             self._problems.append(error.message)
             return (), DeviceRates()
         finally:
             counters.close()
-        methods = pg_test_fsync.parse_pg_test_fsync(ended.stdout)
+        methods = fio.parse_pg_test_fsync(ended.stdout)
         if len(methods) < len(FSYNC_METHODS):
             sentence = tr("pg_test_fsync measured {count} of {all} methods: {reason}")
             reason = _last_line(ended.stderr) or (

@@ -33,12 +33,11 @@ from app.domain.campaign.configuration import (
     as_begun,
     interleaved_order,
 )
-from app.domain.campaign.order import LEFT_OUT
+from app.domain.campaign.matrix import LEFT_OUT
 from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
 from app.domain.run import RunState
-from app.domain.text import tr, trn
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr, trn
 from app.execution.design import to_measure
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
@@ -24,21 +25,56 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from app.dbus.service import MethodError
-from app.domain.disk import UnreleasedItem
+from app.domain.disk import DiskIdentity, UnreleasedItem
 from app.domain.errors import CancelledError, FootingError, StorageError
-from app.domain.messages.message import error_text, say
+from app.domain.messages.message import error_text, message_to_wire, say
 from app.helper.base import audit
-from app.helper.storage import operations
 from app.helper.storage.disk_locks import DiskLocks
 from app.helper.storage.leftovers import Leftovers
-from app.helper.storage.maintenance import root_maintenance
 from app.helper.storage.ownership import Process, who_hides
 from app.helper.storage.pending_plans import DescribedPlans, PlannedLayout
-from app.helper.storage.provisioned import ProvisionedStorage
+from app.helper.storage.provisioned import MaintenanceResult, ProvisionedStorage, root_maintenance
 from app.helper.storage.signals import SessionListener
 from app.storage.execution import Hooks
-from app.storage.system.kernel_log import KernelLog, kernel_log
-from app.storage.wiping.saved import SavedSignatures
+from app.storage.inspect.sources import SourceFolders
+from app.storage.layout.steps import QUICK_S
+from app.storage.spare.content import read_values
+from app.storage.system.programs import KernelLog, kernel_log, run_program
+from app.storage.wiping.found import SavedSignatures
+
+# Operations on storage in use: drop caches, query disks.
+
+
+_DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
+_ALL_CACHES: Final = "3\n"
+"""Value for page cache, dentries and inodes: Linux Documentation/admin-guide/sysctl/vm.rst."""
+
+
+def drop_caches(folders: Sequence[str]) -> None:
+    """Write the storage's dirty pages, then drop all clean caches of the machine.
+
+    Not sync(2), which waits for every filesystem, even for one of an unreachable server.
+
+    Raises:
+        MethodError: Failed, Unavailable.
+    """
+    ended = run_program(("sync", "--file-system", *folders), timeout_s=QUICK_S)
+    if ended.exit_code != 0:
+        raise MethodError("Failed")
+    try:
+        _DROP_CACHES.write_text(_ALL_CACHES, encoding="ascii")
+    except OSError:
+        raise MethodError("Unavailable", "read-only") from None
+
+
+def health(
+    disks: Iterable[tuple[str, DiskIdentity]], places: SourceFolders
+) -> list[tuple[str, dict[str, str]]]:
+    """Return the health of disks given by node: device number and values."""
+    return [
+        (disk.device_number, read_values(places, Path(node).name, disk.device_number)) for node, disk in disks
+    ]
+
 
 MOST_WAITING: Final = 16
 
@@ -177,7 +213,7 @@ class Session:
 
     def drop_caches(self, done: Done) -> None:
         """Drop the caches of the machine."""
-        self._use(done, lambda made: operations.drop_caches(made.folders))
+        self._use(done, lambda made: drop_caches(made.folders))
 
     def maintain(self, done: Done, name: str) -> None:
         """Begin a maintenance of the storage by its name, in a separate thread; the result is how it ended.
@@ -198,7 +234,7 @@ class Session:
 
     def health(self, done: Done) -> None:
         """Ask all disks for their health; the result is that of `operations.health`."""
-        self._ask(done, lambda: operations.health(self.described.disks().items(), self._disks.places))
+        self._ask(done, lambda: health(self.described.disks().items(), self._disks.places))
 
     def kernel_log(self, done: Done) -> None:
         """Return the kernel's messages about the disks since the last request, or since they were claimed."""
@@ -370,3 +406,158 @@ def _error_of(action: Callable[[], None]) -> FootingError | None:
         _log.exception("the session failed")
         return FootingError(say("helper-mistake"))
     return None
+
+
+# Limit the lifetime of an unused session: one password is not for ever.
+#
+# The owner renews it by Make, and by Renew during longer measurements. While the helper itself is at work
+# (making, unmaking) it does not age.
+
+
+LIFETIME_S: Final = 12 * 3600.0
+WARNING_S: Final = 3600.0
+"""How long before its end the owner is warned."""
+
+
+class SessionExpiredError(FootingError):
+    """A session ended because it was not used."""
+
+    code = "expired"
+
+
+def expired() -> SessionExpiredError:
+    """Return the reason for ending a session that is too old."""
+    hours = f"{LIFETIME_S / 3600:g}"
+    return SessionExpiredError(say("session-expired", hours=hours))
+
+
+class LifetimeAction(Enum):
+    """Next action on a session."""
+
+    NOTHING = auto()
+    WARN = auto()
+    END = auto()
+
+
+@dataclass(slots=True)
+class Lifetime:
+    """Lifetime of a session; times are of the monotonic clock.
+
+    Attributes:
+        renewed_s: time of its last use.
+        is_reported: whether the owner was warned since.
+    """
+
+    renewed_s: float
+    is_reported: bool = False
+
+    def renew(self, now_s: float) -> None:
+        """Restart the lifetime."""
+        self.renewed_s = now_s
+        self.is_reported = False
+
+    def left_s(self, now_s: float) -> float:
+        """Return the seconds left."""
+        return max(0.0, self.renewed_s + LIFETIME_S - now_s)
+
+    def due(self, now_s: float) -> LifetimeAction:
+        """Return the next action; the warning is returned once."""
+        left_s = self.left_s(now_s)
+        if left_s == 0:
+            return LifetimeAction.END
+        if left_s <= WARNING_S and not self.is_reported:
+            self.is_reported = True
+            return LifetimeAction.WARN
+        return LifetimeAction.NOTHING
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Limit the frequency of an action.
+
+    Attributes:
+        every_s: shortest time between two.
+        done_s: time of the last one; None for never.
+    """
+
+    every_s: float
+    done_s: float | None = None
+
+    def wait_s(self, now_s: float) -> float:
+        """Return the seconds to wait before the next one."""
+        return 0.0 if self.done_s is None else max(0.0, self.done_s + self.every_s - now_s)
+
+
+# Requests of a session's owner: each method of the interface, and its answer.
+
+
+Give = Callable[..., None]
+"""Answers with the values of the method's out arguments, or with a `MethodError`."""
+
+
+def _made(session: Session, give: Give, number: int) -> None:
+    session.make(number)
+    give()
+
+
+def _renewed(session: Session, give: Give) -> None:
+    session.check_goes_on()
+    give()
+
+
+def _unmade(session: Session, give: Give) -> None:
+    session.unmake()
+    give()
+
+
+def _released(session: Session, give: Give) -> None:
+    session.release()
+    give()
+
+
+def _without_value(give: Give) -> Give:
+    def done(result: object) -> None:
+        if isinstance(result, MethodError):
+            give(result)
+        else:
+            give()
+
+    return done
+
+
+def _limited(session: Session, give: Give, memory_bytes: int) -> None:
+    session.limit(_without_value(give), memory_bytes)
+
+
+def _caches_dropped(session: Session, give: Give) -> None:
+    session.drop_caches(_without_value(give))
+
+
+def _maintained(session: Session, give: Give, name: str) -> None:
+    def ended(result: MaintenanceResult | MethodError) -> None:
+        if isinstance(result, MethodError):
+            give(result)
+        else:
+            how, message, seconds = result
+            give(how, message_to_wire(message), seconds)
+
+    session.maintain(ended, name)
+
+
+def _maintenance_ended(session: Session, give: Give) -> None:
+    session.end_maintenance(_without_value(give))
+
+
+REQUESTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "Make": _made,
+    "Renew": _renewed,
+    "Unmake": _unmade,
+    "Release": _released,
+    "Limit": _limited,
+    "Adopt": Session.adopt,
+    "DropCaches": _caches_dropped,
+    "Maintain": _maintained,
+    "EndMaintenance": _maintenance_ended,
+    "Health": Session.health,
+    "KernelLog": Session.kernel_log,
+}

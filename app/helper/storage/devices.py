@@ -13,7 +13,7 @@ from typing import Final
 from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
 from app.helper.storage.journal import JournalEntry
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from app.storage.spare.rules_disk import is_loop
 from app.storage.spare.spare import SpareDisks
 

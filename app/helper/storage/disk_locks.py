@@ -23,9 +23,8 @@ from app.helper.storage.leftovers import Leftovers
 from app.storage.checks.disk_checks import check_identity, lasting_refusals, open_disk
 from app.storage.execution import Hooks
 from app.storage.layout.steps import QUICK_S
-from app.storage.system import waiting
-from app.storage.system.answers import NoAnswerError, check_answers
-from app.storage.system.programs import run_program
+from app.storage.system import programs
+from app.storage.system.programs import NoAnswerError, check_answers, run_program
 
 _LOCK_S: Final = 20.0
 
@@ -72,7 +71,7 @@ class DiskLocks:
                 check_identity(node, disk, hooks)
                 descriptor = open_disk(node, disk)
                 self._all.callback(os.close, descriptor)
-                waiting.lock(descriptor, node, _LOCK_S, fcntl.LOCK_SH)
+                programs.lock(descriptor, node, _LOCK_S, fcntl.LOCK_SH)
             except (FootingError, OSError) as err:
                 audit.note("refused: %s: %s", node, err)
                 raise MethodError("DiskRefused", f"{disk.device_number} D15 changed or locked") from None
@@ -88,7 +87,7 @@ class DiskLocks:
         Its database is one of the rules' sources, and may date from before the disks were last released: it
         can miss that a file was closed while it handles an earlier change (inotify, seen with systemd 252).
         """
-        ended = waiting.await_udevd(self._chosen, partial(run_program, timeout_s=QUICK_S))
+        ended = programs.await_udevd(self._chosen, partial(run_program, timeout_s=QUICK_S))
         if ended is not None and ended.exit_code != 0:
             audit.note("udevadm trigger: %s", ended.complaint())
 

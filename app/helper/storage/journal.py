@@ -25,9 +25,8 @@ from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
 from app.domain.storage_plan.reader import parse_plan
 from app.helper.base.audit import JOURNAL, make_private_folder
 from app.storage.layout.conditions import table_place
-from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.queue_record import check_queue_facts
-from app.storage.layout.steps import Mark, mark_fact, mark_of
+from app.storage.layout.partitions import Names, PlannedDevice
+from app.storage.layout.steps import Mark, check_queue_facts, mark_fact, mark_of
 
 SCHEMA: Final = 3
 """Version 1 had neither boot nor marks of signatures, 2 no digests and no mounts: they are read, and their

@@ -30,17 +30,14 @@ from app.helper.storage.ownership import who_hides
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.provisioned import unmake
 from app.helper.storage.signals import note_step
-from app.storage.checks.conditions import probe, probe_with_program
+from app.storage.checks.disk_checks import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
-from app.storage.layout.names import Names
-from app.storage.layout.partitions import members_of
+from app.storage.layout.partitions import Names, members_of
 from app.storage.layout.steps import Mark, Wipe, WipeTable, mark_fact, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import state
-from app.storage.system.answers import NoAnswerError, check_answers
-from app.storage.system.time_limits import TimeBudget
-from app.storage.wiping.offered import OfferedDisk, look_at
-from app.storage.wiping.saved import SavedSignatures
+from app.storage.system.programs import NoAnswerError, TimeBudget, check_answers
+from app.storage.wiping.found import OfferedDisk, SavedSignatures, look_at
 
 RULE: Final = "D18"
 BOOT_S: Final = 30.0

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.messages.message import joined, say
-from app.storage.system.threads import share_files
+from app.storage.system.state import share_files
 
 _MOUNT_ID: Final = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _HIDDEN: Final = re.compile(rb"^(?:scm_fds|UserFiles):\s*[1-9]", re.MULTILINE)

@@ -13,16 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.dbus.limits import has_room
-from app.dbus.service import MethodError
+from app.dbus.service import MethodError, has_room
 from app.domain.disk import DiskIdentity
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size
 from app.helper.base.audit import PRIVATE, PRIVATE_BYTES, session_folder
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import MountIs, NotMounted
-from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.partitions import members_of
+from app.storage.layout.partitions import Names, PlannedDevice, members_of
 from app.storage.layout.steps import Command, MakeFolder, RemoveFolder, Step, describe
 
 _MEMORY: Final = "pgfooting-private"

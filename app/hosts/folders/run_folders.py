@@ -10,8 +10,7 @@ from typing import Final
 
 from app.domain.errors import ServerError, TargetLostError
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size, tr
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder, replaced
 from app.process.starter import Recorder, run_command

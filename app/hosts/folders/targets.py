@@ -15,8 +15,7 @@ from typing import Final
 from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, ServerTarget, Target
 from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import tr
-from app.domain.units import MIB, format_size
+from app.domain.text import MIB, format_size, tr
 from app.hosts.folders import folder_access
 from app.hosts.folders.descriptors import OWN_NAME
 from app.hosts.folders.folder_access import FolderFacts, Obstacle

@@ -27,8 +27,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.text import MIB, tr
 from app.hosts.folders.descriptors import OWN_NAME, FileIdentity, make_folder, own_name
 from app.hosts.folders.own_folders import check_private, create_state_folder, lies_in_memory, of_an_account
 from app.process.starter import Account, Recorder, as_account, current_account

@@ -42,7 +42,7 @@ from app.hosts.templates.tree import (
 from app.postgres.configuration_text import bench_statements, initdb_arguments
 from app.postgres.installations.installation import Installation, fingerprint
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
-from app.postgres.pgbench.filler import load_script
+from app.postgres.pgbench.scale import load_script
 from app.postgres.server import Server
 from app.postgres.settings import Origin, Setting
 from app.process.starter import Account, Recorder, as_account, run_command

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.domain.errors import RefusedError
-from app.domain.text import tr
-from app.domain.units import KIB, MIB, format_size
+from app.domain.text import KIB, MIB, format_size, tr
 from app.hosts.folders.descriptors import (
     DELETE_TIMEOUT_S,
     READ,

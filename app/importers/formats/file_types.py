@@ -9,9 +9,13 @@ from typing import Final
 
 from app.importers.files.members import END_BYTES, ForeignFile, is_packed, unread_kind
 from app.importers.formats.outputs import is_output
-from app.importers.formats.server_log_times import is_server_log
-from app.importers.formats.server_statistics import is_statistics
-from app.importers.formats.settings_texts import is_configuration, is_pg_config, is_settings
+from app.importers.formats.server_statistics import (
+    is_configuration,
+    is_pg_config,
+    is_server_log,
+    is_settings,
+    is_statistics,
+)
 from app.importers.formats.storage_texts import is_results, read_storage
 from app.importers.formats.time_tables import is_time_table
 from app.importers.formats.transaction_logs import is_transaction_line

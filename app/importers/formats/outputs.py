@@ -21,7 +21,7 @@ from typing import Final
 
 from app.domain.errors import ForeignDataError, PgbenchError
 from app.domain.text import tr
-from app.importers.files.lines import BadLines, Readable, read_lines
+from app.importers.files.members import BadLines, Readable, read_lines
 from app.postgres.pgbench.summary import (
     PgbenchSummary,
     ProgressLine,

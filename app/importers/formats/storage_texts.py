@@ -14,7 +14,7 @@ from typing import Final
 from app.domain import filesystems
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.lines import BadLines
+from app.importers.files.members import BadLines
 
 _MOUNT_LINES: Final = (
     re.compile(

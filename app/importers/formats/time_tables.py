@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import ForeignDataError, did_you_mean
 from app.domain.text import tr
-from app.importers.files.lines import Readable, read_lines
+from app.importers.files.members import Readable, read_lines
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from typing import Final
 
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
-from app.importers.files.lines import BadLines, Lines, Readable, read_lines
-from app.importers.files.members import ForeignFile
+from app.importers.files.members import BadLines, ForeignFile, Lines, Readable, read_lines
 from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, parse_transactions
 
 FIRST_US: Final = 946_684_800_000_000

@@ -12,11 +12,10 @@ from app.domain.campaign.configuration import BuiltinScript
 from app.domain.errors import ForeignDataError
 from app.domain.json_value import Json
 from app.domain.text import tr
-from app.importers.files.lines import BadLines, read_lines
-from app.importers.files.members import ForeignFile, opened
+from app.importers.files.members import BadLines, ForeignFile, opened, read_lines
 from app.importers.formats.file_types import FileType
 from app.importers.formats.outputs import PgbenchOutput, ReportColumns
-from app.importers.formats.server_log_times import server_events, zone_of
+from app.importers.formats.server_statistics import server_events, zone_of
 from app.importers.formats.storage_texts import FolderNameFacts, ResultRow
 from app.importers.runs.discovery import ScanResult, ThreadLogs
 from app.importers.runs.environment import Environment, read_environment

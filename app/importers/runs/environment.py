@@ -10,16 +10,15 @@ from typing import Final
 
 from app.domain.errors import ForeignDataError
 from app.domain.json_value import Json
-from app.domain.text import tr
-from app.domain.units import GIB, MIB, TIB
+from app.domain.text import GIB, MIB, TIB, tr
 from app.importers.files.members import text_of
 from app.importers.formats.file_types import FileType
-from app.importers.formats.server_log_times import server_version
-from app.importers.formats.settings_texts import (
+from app.importers.formats.server_statistics import (
     ServerSettings,
     parse_configuration,
     parse_pg_config,
     parse_settings,
+    server_version,
 )
 from app.importers.formats.storage_texts import FolderNameFacts, StorageInfo, read_storage
 from app.importers.runs.discovery import FoundFile, ScanResult, members_of

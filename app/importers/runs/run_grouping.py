@@ -14,8 +14,7 @@ import numpy as np
 from app.domain.errors import ForeignDataError
 from app.domain.json_value import Json
 from app.domain.text import tr
-from app.importers.files.lines import BadLines
-from app.importers.files.members import ForeignFile, opened, text_of
+from app.importers.files.members import BadLines, ForeignFile, opened, text_of
 from app.importers.formats.file_types import FileType
 from app.importers.formats.outputs import PgbenchOutput, split_output
 from app.importers.formats.storage_texts import LEVELS, ResultRow, numbered, parse_results, read_place

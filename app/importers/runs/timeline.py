@@ -15,8 +15,7 @@ import numpy as np
 
 from app.domain.errors import ForeignDataError, PgbenchError
 from app.domain.text import tr
-from app.importers.files.lines import BadLines, Readable, read_lines
-from app.importers.files.members import ForeignFile, opened
+from app.importers.files.members import BadLines, ForeignFile, Readable, opened, read_lines
 from app.importers.formats.outputs import ReportColumns
 from app.importers.formats.server_statistics import COMMITS, ServerStatistics, read_statistics
 from app.importers.formats.transaction_logs import (

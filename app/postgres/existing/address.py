@@ -16,9 +16,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from app.domain.errors import RefusedError, TargetError, did_you_mean
-from app.domain.quoting.shown import shown
+from app.domain.quoting import shown
 from app.domain.text import tr
-from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
+from app.postgres.configuration_text import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
 from app.process.metered import connect_bounded, parameters, resolved
 
 LONGEST: Final = 2000

@@ -24,9 +24,8 @@ from typing import Any, Final
 import psycopg
 
 from app.domain.errors import RefusedError, TargetError
-from app.domain.quoting.shown import shown
-from app.domain.text import tr, trn
-from app.domain.units import format_size
+from app.domain.quoting import shown
+from app.domain.text import format_size, tr, trn
 from app.postgres.existing.address import ServerAddress, error_line
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.installations.installation import OLDEST_MAJOR

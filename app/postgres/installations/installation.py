@@ -15,8 +15,7 @@ from typing import Final
 
 from app.domain.errors import InstallationError, ProgramError
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
-from app.domain.text import tr
-from app.domain.units import KIB
+from app.domain.text import KIB, tr
 from app.process.starter import Account, CommandOutcome, Recorder, run_command
 
 OLDEST_MAJOR: Final = 13

@@ -12,8 +12,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
 from app.domain.storage_plan.plan import Role
-from app.postgres.configuration_text import tablespace_options
-from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
+from app.postgres.configuration_text import BENCH_DATABASE, BENCH_ROLE, tablespace_options
 from app.postgres.pgbench.transaction_log import LogFormat
 
 QUIET_SCALE: Final = 500
@@ -144,7 +143,7 @@ def loading_argvs(
         program: pgbench.
         connection: to the server.
         scale: scale factor.
-        script_path: a file of `app.postgres.pgbench.filler.load_script`; None for pgbench's own rows.
+        script_path: a file of `app.postgres.pgbench.scale.load_script`; None for pgbench's own rows.
         tablespaces: roles with their own tablespace.
 
     Raises:

@@ -34,11 +34,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from app.domain.text import tr
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB, tr
 from app.probes.base.backing_devices import Mount, mount_of
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.sources.zfs import parse_kstat
+from app.probes.sources.block_devices import parse_kstat
 
 _AT_ONCE: Final = 64 * MIB
 _RESIDENT: Final = bytes(value & 1 for value in range(256))

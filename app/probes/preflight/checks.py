@@ -13,8 +13,7 @@ from typing import Final
 
 from app.domain.disturbances import THRESHOLDS, DisturbanceKind
 from app.domain.json_value import Json
-from app.domain.text import number_text, tr
-from app.domain.units import GIB, MIB, format_size
+from app.domain.text import GIB, MIB, format_size, number_text, tr
 from app.probes.base.backing_devices import Backing, Mount
 from app.probes.base.probe import MEMORY_LIMIT, Clock, Facts, ProbeUnavailable, file_fact
 from app.probes.facts.environment import (
@@ -25,8 +24,7 @@ from app.probes.facts.environment import (
     power_facts,
     processor_facts,
 )
-from app.probes.sources.cpu import TICKS_PER_S, parse_cpu_line
-from app.probes.sources.pressure import parse_pressure
+from app.probes.sources.cpu import TICKS_PER_S, parse_cpu_line, parse_pressure
 from app.probes.sources.processes import parse_process_stat
 from app.process.memory import control_groups, memory_limits
 

@@ -26,8 +26,7 @@ from typing import IO, Final
 
 from app.domain.errors import ProgramError
 from app.domain.text import tr
-from app.probes.base.probe import ProbeUnavailable
-from app.probes.base.ssh import CONNECT_TIMEOUT_S, SshDestination, explain, strip_controls
+from app.probes.base.probe import CONNECT_TIMEOUT_S, ProbeUnavailable, SshDestination, explain, strip_controls
 from app.process.account import SEARCH_PATH
 from app.process.spawn import end
 from app.process.starter import BoundedOutput, current_account, spawn

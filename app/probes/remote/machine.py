@@ -21,10 +21,10 @@ from app.probes.base.probe import (
     Probe,
     ProbeContext,
     ProbeUnavailable,
+    RemoteMachine,
     ServerSources,
     unreadable,
 )
-from app.probes.base.ssh import RemoteMachine
 from app.probes.facts.environment import FACTS_FORMAT, read_changing_facts, read_facts
 from app.probes.remote.connection import ANSWER_TIMEOUT_S, LineKind, RemoteConnection, RemoteLine
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
@@ -35,9 +35,15 @@ from app.probes.sources.block_devices import (
     parse_device_stat,
     storage_samples,
 )
-from app.probes.sources.cpu import IOWAIT, cpu_counters, cpu_samples, parse_cpu_line
-from app.probes.sources.memory import memory_samples
-from app.probes.sources.pressure import RESOURCES, pressure_samples
+from app.probes.sources.cpu import (
+    IOWAIT,
+    RESOURCES,
+    cpu_counters,
+    cpu_samples,
+    memory_samples,
+    parse_cpu_line,
+    pressure_samples,
+)
 
 # Samples from the kernel counters of a remote Linux: the same arithmetic and metrics as on this machine.
 #

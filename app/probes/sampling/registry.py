@@ -6,21 +6,18 @@ from typing import Final
 
 from app.probes.base.probe import Probe, ServerSources
 from app.probes.remote.machine import RemoteMachineProbe
-from app.probes.sources.arrays import ArraysProbe
-from app.probes.sources.block_devices import BlockDevicesProbe
-from app.probes.sources.btrfs import BtrfsProbe
-from app.probes.sources.cpu import CpuProbe
-from app.probes.sources.kernel_threads import KernelThreadsProbe
-from app.probes.sources.memory import MemoryProbe
-from app.probes.sources.others.foreign_io import ForeignIoProbe
-from app.probes.sources.others.maintenance import MaintenanceProbe, PoolScanProbe
-from app.probes.sources.others.processors import FrequencyProbe, ThrottlingProbe
-from app.probes.sources.others.swap_in import SwapInProbe
+from app.probes.sources.block_devices import ArraysProbe, BlockDevicesProbe, BtrfsProbe, ZfsProbe
+from app.probes.sources.cpu import (
+    CpuProbe,
+    FrequencyProbe,
+    MemoryProbe,
+    PressureProbe,
+    SwapInProbe,
+    ThrottlingProbe,
+)
+from app.probes.sources.others.foreign_io import ForeignIoProbe, MaintenanceProbe, PoolScanProbe
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe, WaitEventsProbe
-from app.probes.sources.pressure import PressureProbe
-from app.probes.sources.processes import ProcessesProbe
-from app.probes.sources.run_queue import RunQueueProbe
-from app.probes.sources.zfs import ZfsProbe
+from app.probes.sources.processes import KernelThreadsProbe, ProcessesProbe, RunQueueProbe
 
 PROBES: Final[tuple[type[Probe], ...]] = (
     CpuProbe,

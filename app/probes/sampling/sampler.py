@@ -30,11 +30,8 @@ from app.probes.base.probe import (
     ProbeUnavailable,
     ReadMissed,
 )
-from app.probes.sources.cpu import CpuProbe
-from app.probes.sources.kernel_threads import KernelThreadsProbe
-from app.probes.sources.others.swap_in import SwapInProbe
-from app.probes.sources.pressure import PressureProbe
-from app.probes.sources.processes import ProcessesProbe
+from app.probes.sources.cpu import CpuProbe, PressureProbe, SwapInProbe
+from app.probes.sources.processes import KernelThreadsProbe, ProcessesProbe
 
 LONGEST_PAUSE: Final = 32
 """Maximum number of reads to skip before the next attempt; it doubles from 1."""

@@ -1,4 +1,4 @@
-"""Activity of the block devices below the data directory, from /sys/block/DEVICE/stat.
+"""Storage below the data directory: block devices from /sys/block/DEVICE/stat, md arrays, btrfs, ZFS.
 
 Fields as in Documentation/block/stat.rst: discards since Linux 4.18, flushes since 5.5; a sector is always
 512 bytes. Series ``device.*`` are per device, ``storage.*`` are the sum over the counted disks, which makes a
@@ -10,7 +10,7 @@ loop devices instead of the disk below their files.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.backing_devices import Backing, BackingDevice, merged, resolve_backing
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount, merged, mount_of, resolve_backing
 from app.probes.base.probe import (
     Clock,
     CounterDifference,
@@ -240,3 +240,266 @@ def _samples(prefix: str, activities: Sequence[Activity], instance: str) -> list
             spent_ms = sum(getattr(each, f"{kind}_ms") for each in activities)
             samples.append(Sample(f"{prefix}.{kind}_await", round(spent_ms / requests, 3), instance))
     return samples
+
+
+# State and synchronisation of the md arrays below the data directory, from /sys/block/mdX/md.
+#
+# A synchronisation takes bandwidth, and a missing member changes the measured storage: the run must record
+# both. Source: Documentation/admin-guide/md.rst; `sync_completed` counts sectors of 512 bytes, `sync_speed`
+# KiB per second.
+
+
+_SECTOR_BYTES: Final = 512
+_KIB: Final = 1024
+_FILES: Final = ("degraded", "sync_action", "sync_completed", "sync_speed")
+
+
+def parse_sync_remaining(text: str) -> int:
+    """Return the remaining bytes of a synchronisation; 0 for ``none`` and ``delayed``."""
+    done, separator, total = text.partition(" / ")
+    if not separator:
+        return 0
+    return max(0, int(total) - int(done)) * _SECTOR_BYTES
+
+
+class ArraysProbe(FileProbe):
+    """Missing members of md arrays, and remaining bytes and speed of a synchronisation."""
+
+    id = "arrays"
+    label = tr("Arrays")
+
+    def __init__(self, resolve: Callable[[str], Backing] = resolve_backing, sys: str = "/sys") -> None:
+        super().__init__()
+        self._resolve = resolve
+        self._sys = sys
+        self._arrays: dict[str, dict[str, RawFile]] = {}
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        self._arrays = {}
+        backing = self._resolve(context.server.data_folder)
+        names = [device.name for device in backing.devices if device.kind == "md"]
+        for name in names:
+            folder = Path(self._sys, "block", name, "md")
+            # Arrays without redundancy have none of these files: nothing can be missing or out of step.
+            present = [file for file in _FILES if (folder / file).exists()]
+            if present:
+                self._arrays[name] = {file: self._keep_open(folder / file) for file in present}
+        if not self._arrays:
+            raise ProbeUnavailable(tr("no redundant md array is below the data directory"))
+
+    @override
+    def read(self) -> list[Sample]:
+        samples: list[Sample] = []
+        for name, files in self._arrays.items():
+            texts = {file: opened.read().decode("ascii").strip() for file, opened in files.items()}
+            if missing := int(texts.get("degraded", "0")):
+                samples.append(Sample("array.missing_members", missing, name))
+            if texts.get("sync_action", "idle") not in {"idle", "frozen"}:
+                remaining = parse_sync_remaining(texts.get("sync_completed", "none"))
+                speed = texts.get("sync_speed", "none")
+                samples.append(Sample("array.sync_remaining", remaining, name))
+                samples.append(Sample("array.sync_speed", int(speed) * _KIB if speed.isdigit() else 0, name))
+        return samples
+
+
+# Commits and device errors of the btrfs below the data directory.
+#
+# From /sys/fs/btrfs/UUID, without root: `commit_stats` (Linux 6.0), `devinfo/ID/error_stats` (Linux 5.14),
+# the same counters as ``btrfs device stats``. `block_devices` counts the devices themselves. Source:
+# fs/btrfs/sysfs.c; btrfs-device(8).
+
+
+def parse_numbers(text: bytes) -> Mapping[str, int]:
+    """Return the counters of a file of lines with a name and a number."""
+    found = {}
+    for line in text.decode("ascii").splitlines():
+        name, _, number = line.partition(" ")
+        if number.strip().isdigit():
+            found[name] = int(number)
+    return found
+
+
+class BtrfsProbe(FileProbe):
+    """Commits, their mean time, and errors of each device since the start of the run."""
+
+    id = "btrfs"
+    label = tr("btrfs")
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Backing] = resolve_backing,
+        sys: str = "/sys",
+        clock: Clock = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._resolve = resolve
+        self._root = Path(sys, "fs/btrfs")
+        self._clock = clock
+        self._commits: RawFile | None = None
+        self._errors: dict[str, tuple[RawFile, int]] = {}
+        self._counters = Counters(clock)
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        self._commits, self._errors = None, {}
+        backing = self._resolve(context.server.data_folder)
+        if backing.mount.filesystem != "btrfs":
+            raise ProbeUnavailable(tr("the data directory is not on btrfs"))
+        folder = self._filesystem(backing)
+        omissions: list[MissingMetric] = []
+        try:
+            self._commits = self._keep_open(folder / "commit_stats")
+        except FileNotFoundError:
+            reason = tr("this kernel does not count btrfs commits; Linux 6.0 or newer does")
+            omissions += [MissingMetric(metric, reason) for metric in ("btrfs.commits", "btrfs.commit_time")]
+        for path in sorted(folder.glob("devinfo/*/error_stats")):
+            file = self._keep_open(path)
+            self._errors[path.parent.name] = (file, sum(parse_numbers(file.read()).values()))
+        if not self._errors:
+            reason = tr("this kernel does not report errors of btrfs devices; Linux 5.14 or newer does")
+            omissions.append(MissingMetric("btrfs.device_errors", reason))
+        self.omissions = tuple(omissions)
+        self._counters = Counters(self._clock)
+
+    def _filesystem(self, backing: Backing) -> Path:
+        """Return the sysfs folder of the filesystem, found by one of its devices."""
+        names = {device.name for device in backing.devices}
+        for folder in sorted(self._root.glob("*-*/devices")):
+            for link in folder.iterdir():
+                if link.name in names or link.resolve().parent.name in names:  # a partition: its disk
+                    return folder.parent
+        raise ProbeUnavailable(tr("{folder} does not show the filesystem").format(folder=self._root))
+
+    @override
+    def read(self) -> list[Sample]:
+        samples: list[Sample] = []
+        if self._commits is not None:
+            stats = parse_numbers(self._commits.read())
+            difference = self._counters.step((stats["commits"], stats["total_commit_ms"]))
+            if difference is not None:
+                commits, spent_ms = difference.deltas
+                samples.append(Sample("btrfs.commits", difference.rate(0)))
+                if commits:  # the mean time of no commit is unknown, not zero
+                    samples.append(Sample("btrfs.commit_time", round(spent_ms / commits, 3)))
+        for device, (file, before) in self._errors.items():
+            if gained := sum(parse_numbers(file.read()).values()) - before:
+                samples.append(Sample("btrfs.device_errors", gained, device))
+        return samples
+
+
+# ZFS below the data directory: the ARC, the dataset's own reads and writes, and the intent log.
+#
+# From the kstats of OpenZFS in /proc/spl/kstat/zfs, which need no root: `arcstats`, `POOL/objset-0x*` of the
+# dataset and, for the intent log, the dataset's `zil_*` (OpenZFS 2.2 and newer) or `zil` of the whole module
+# (before). `block_devices` counts the disks of the pool. Source: OpenZFS, module/zfs/arc.c, dataset_kstats.c,
+# zil.c; zfs(4).
+
+
+_RATES: Final = {
+    "arcstats": (
+        ("zfs.arc_hits", ("hits",)),
+        ("zfs.arc_misses", ("misses",)),
+        ("zfs.arc_demand_data_misses", ("demand_data_misses",)),
+    ),
+    "dataset": (
+        ("zfs.reads", ("reads",)),
+        ("zfs.writes", ("writes",)),
+        ("zfs.read_bytes", ("nread",)),
+        ("zfs.write_bytes", ("nwritten",)),
+    ),
+    "zil": (
+        ("zfs.log_commits", ("zil_commit_count",)),
+        ("zfs.log_bytes", ("zil_itx_metaslab_normal_bytes", "zil_itx_metaslab_slog_bytes")),
+        ("zfs.log_device_bytes", ("zil_itx_metaslab_slog_bytes",)),
+    ),
+}
+_GAUGES: Final = (("zfs.arc_size", "size"), ("zfs.arc_target", "c"))
+_HEADER_LINES: Final = 2
+
+
+def parse_kstat(text: bytes) -> Mapping[str, str]:
+    """Return names and values of a named kstat (spl-kstat.c): two lines of header, then name, type, data."""
+    found: dict[str, str] = {}
+    for line in text.decode("utf-8", errors="replace").splitlines()[_HEADER_LINES:]:
+        words = line.split(None, 2)
+        if len(words) == 3:
+            found[words[0]] = words[2]
+    return found
+
+
+class ZfsProbe(FileProbe):
+    """Size and hits of the ARC, I/O of the dataset, commits and bytes of the intent log."""
+
+    id = "zfs"
+    label = tr("ZFS")
+
+    def __init__(
+        self,
+        find_mount: Callable[[str], Mount] = mount_of,
+        folder: str = "/proc/spl/kstat/zfs",
+        clock: Clock = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._find_mount = find_mount
+        self._folder = Path(folder)
+        self._clock = clock
+        self._files: dict[str, RawFile] = {}
+        self._counters: dict[str, Counters] = {}
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        self._files = {}
+        try:
+            mount = self._find_mount(context.server.data_folder)
+        except LookupError as err:
+            raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
+        if mount.filesystem != "zfs":
+            raise ProbeUnavailable(tr("the data directory is not on ZFS"))
+        self._files["arcstats"] = self._keep_open(self._folder / "arcstats")
+        omissions: list[MissingMetric] = []
+        dataset = self._dataset_file(mount.source)
+        if dataset is None:
+            reason = tr("ZFS shows no statistics of dataset {name}").format(name=mount.source)
+            omissions += [MissingMetric(metric, reason) for metric, _ in _RATES["dataset"]]
+        else:
+            self._files["dataset"] = dataset
+        if dataset is None or "zil_commit_count" not in parse_kstat(dataset.read()):
+            try:
+                self._files["zil"] = self._keep_open(self._folder / "zil")
+            except FileNotFoundError:
+                reason = tr("this OpenZFS shows no statistics of its intent log")
+                omissions += [MissingMetric(metric, reason) for metric, _ in _RATES["zil"]]
+        self.omissions = tuple(omissions)
+        self._counters = {part: Counters(self._clock) for part in _RATES}
+
+    def _dataset_file(self, dataset: str) -> RawFile | None:
+        """Return the opened statistics of a dataset, found by its name inside the files."""
+        for path in sorted((self._folder / dataset.partition("/")[0]).glob("objset-*")):
+            file = self._keep_open(path)
+            if parse_kstat(file.read()).get("dataset_name") == dataset:
+                return file
+            file.close()
+        return None
+
+    @override
+    def read(self) -> list[Sample]:
+        values = {part: parse_kstat(file.read()) for part, file in self._files.items()}
+        values.setdefault("zil", values.get("dataset", {}))
+        samples: list[Sample] = []
+        for part, wanted in _RATES.items():
+            known = values.get(part, {})
+            if not all(name in known for _, names in wanted for name in names):
+                continue
+            totals = [sum(int(known[name]) for name in names) for _, names in wanted]
+            difference = self._counters[part].step(totals)
+            if difference is not None:
+                samples += [
+                    Sample(metric, difference.rate(place)) for place, (metric, _) in enumerate(wanted)
+                ]
+        arc = values.get("arcstats", {})
+        samples += [Sample(metric, int(arc[name])) for metric, name in _GAUGES if name in arc]
+        return samples

@@ -33,7 +33,7 @@ from psycopg.conninfo import make_conninfo
 from typing_extensions import override
 
 from app.domain.metrics import METRICS, SESSION_GROUPS, Sample
-from app.domain.quoting.shown import shown
+from app.domain.quoting import shown
 from app.domain.text import tr
 from app.probes.base.probe import (
     Clock,

@@ -1,4 +1,4 @@
-"""Pages about all configurations, after the first page: conditions, differences, pairs."""
+"""Pages about all configurations: conditions, differences, pairs; and the method of the report."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from app.analysis.labels import one_line
+from app.analysis.labels import format_tps, one_line
+from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, describe_sameness, describe_values, what_differs
 from app.comparison.matrix import NOT_RANKED, Cell, Matrix, block_columns
 from app.comparison.matrix import Block as MatrixBlock
 from app.comparison.overall.phases import EXPLANATION, compare_phases, phase_columns, phase_rows
 from app.comparison.table import ComparisonColumn
+from app.domain.campaign.matrix import RunOrder
 from app.domain.columns import CellKind, Column, choose, texts
-from app.domain.text import CALLED, tr, trn
+from app.domain.text import CALLED, format_duration, tr, trn
 from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, Together, plain_table
-from app.report.figures import MOST_DRAWN, MOST_LINES, charts_of, key_of, longest_s, overlay, telling_figures
 from app.report.findings import Findings, ReportedCondition
 from app.report.pages.first_page import (
     bar_figure,
@@ -26,9 +27,19 @@ from app.report.pages.first_page import (
     rows_first,
 )
 from app.report.report_data import ReportedConfiguration
-from app.report.run_tables import table_size
+from app.report.run_tables import (
+    MOST_DRAWN,
+    MOST_LINES,
+    charts_of,
+    key_of,
+    longest_s,
+    overlay,
+    table_size,
+    telling_figures,
+)
 from app.report.take_with_you import TITLE, take_with_you
 from app.runfile.series import mean_width
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 
 MANY: Final = 40
 """With more configurations than this the appendix is brief."""
@@ -273,3 +284,106 @@ def take_with_you_page(found: Findings) -> Iterator[Block]:
             yield Text(TextRole.SUBHEADING, part.heading)
             for line in part.lines:
                 yield Text(TextRole.CODE, line)
+
+
+# Describe the order of compared runs of one campaign. Pure.
+
+
+def describe_order(comparison: RunComparison) -> str:
+    """Return how the runs were interleaved; empty for a single configuration, or several campaigns."""
+    if len(comparison.groups) < 2 or len({group.campaign for group in comparison.groups}) != 1:
+        return ""
+    found = {(run.facts.order, run.facts.order_seed) for run in comparison.runs}
+    order, seed = found.pop() if len(found) == 1 else ("", None)
+    if order == RunOrder.RANDOM and any(group.contest for group in comparison.groups):
+        sentence = tr(
+            "The runs were interleaved: each round ran every remaining configuration once, in random order "
+            "(seed {seed}). So neither slow drift of the machine nor periodic events favour a configuration."
+        )
+        return sentence.format(seed=tr("not known") if seed is None else seed)
+    if order == RunOrder.RANDOM:
+        sentence = tr(
+            "The runs were interleaved: each round ran every configuration once, in random order (seed "
+            "{seed}). So neither slow drift of the machine nor periodic events favour a configuration."
+        )
+        return sentence.format(seed=tr("not known") if seed is None else seed)
+    if order == RunOrder.ALTERNATING:
+        return tr(
+            "The runs were interleaved, every second round in reverse, so slow drift affects all "
+            "configurations alike. The order was fixed: periodic events may affect some more than others."
+        )
+    return tr("The runs were interleaved in rounds; how the order within a round was chosen is not known.")
+
+
+# The method of a report: three rules in plain words, with an example; the manual has the rest. Pure.
+
+
+_FEWEST: Final = 2
+
+
+def method(found: Findings) -> Iterator[Block]:
+    """Yield how runs were measured, and the three rules by which they are compared."""
+    title = tr("Method")
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
+    for sentence in (*_measuring(found), *found.notes):
+        yield Text(TextRole.BODY, sentence)
+    for heading, text in _rules(found):
+        yield Text(TextRole.SUBHEADING, heading)
+        yield Text(TextRole.BODY, text)
+    yield Text(
+        TextRole.NOTE,
+        tr(
+            "Formulas, simulation results and a glossary are in the manual: `pgfooting manual method`, "
+            "`pgfooting manual verdicts`, `pgfooting manual words`."
+        ),
+    )
+
+
+def _measuring(found: Findings) -> Iterator[str]:
+    shapes = [run.facts.shape for run in found.comparison.runs if run.facts.shape is not None]
+    if shapes:
+        lengths = sorted(shape.duration_s for shape in shapes)
+        sentence = format_duration(lengths[0])
+        if round(lengths[0]) != round(lengths[-1]):
+            sentence = tr("{short} to {long}").format(short=sentence, long=format_duration(lengths[-1]))
+        yield tr("The load is pgbench. The measured phase lasted {time}; warm-up does not count.").format(
+            time=sentence
+        )
+    if order := describe_order(found.comparison):
+        yield order
+
+
+def _rules(found: Findings) -> Iterator[tuple[str, str]]:
+    text = tr(
+        "Neighbouring seconds are correlated, so thousands of them prove little. Only whole runs are "
+        "compared: their mean is the result, and their variation its uncertainty."
+    )
+    yield tr("1. The unit is the run"), " ".join(filter(None, (text, _example(found))))
+    yield (
+        tr("2. A difference counts if chance does not explain it"),
+        tr(
+            "“26 % faster (95 % CI 17 to 35 %)”: the true difference is between 17 and 35 %, with that "
+            "confidence. An interval that includes zero is inconclusive; one within ±{effect:g} % is "
+            "practically equal. All statements together err in 5 of 100 campaigns. A verdict needs {runs} "
+            "runs."
+        ).format(effect=100 * found.comparison.effect, runs=RUNS_FOR_A_VERDICT),
+    )
+    yield (
+        tr("3. Only like is compared with like"),
+        tr(
+            "Runs that differ in transactions, scale, clients, rate or machine are never compared or "
+            "averaged. Disturbed runs are excluded if enough others remain. A configuration that may lose "
+            "commits is not ranked."
+        ),
+    )
+
+
+def _example(found: Findings) -> str:
+    """Return the runs of a configuration with several as an example; empty if there is none."""
+    for each in found.configurations:
+        values = [tps for run in each.runs if (tps := run.compared.tps) is not None]
+        if len(values) >= _FEWEST:
+            sentence = tr("Here {name} ran {count} times, with {tps} TPS.")
+            listed = ", ".join(map(format_tps, values[:5]))
+            return sentence.format(name=each.full_name, count=len(values), tps=listed)
+    return ""

@@ -1,23 +1,26 @@
-"""Pages of single configurations: results of the runs, the charts of one, specific properties.
+"""Pages of single configurations, and the files attached to a PDF.
 
 Also the properties common to all runs of a report (workload, server, settings, storage, machine), without
 those that were not chosen and differ on no machine, which are in a file attached to the PDF
-(`app.report.attachments`); and the end of a report: its runs, and the exact commands. Pure.
+(`app.report.pages.configuration_pages`); and the end of a report: its runs, and the exact commands. Pure.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from app.analysis.facts import command_line
 from app.analysis.labels import format_tps, one_line, some
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD, Property
 from app.domain.columns import CellKind, Column, without
+from app.domain.quoting import comment, shell_word
 from app.domain.text import tr
-from app.report.attachments import FACTS_NAME, command_lines
 from app.report.blocks import (
+    Attachment,
     Block,
     Facts,
     ReportTable,
@@ -28,21 +31,80 @@ from app.report.blocks import (
     Together,
     plain_table,
 )
-from app.report.figures import MOST_LINES, details, sources
 from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun, clip
 from app.report.run_tables import (
+    MOST_LINES,
     baseline_blocks,
     compression_table,
     cost_table,
+    details,
     devices_sentence,
     moment,
+    sources,
     speed_table,
     state_cell,
     table_size,
 )
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+
+# Attach files to a PDF: every recorded fact, every executed command. Pure.
+#
+# They contain details too long for paper. Names are those of the report, anonymised if it is.
+
+
+FACTS_NAME: Final = "facts.json"
+COMMANDS_NAME: Final = "commands.txt"
+
+
+def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
+    """Return the files of a report; empty if the runs have no such content."""
+    found = []
+    if any(run.facts.environment for run in runs):
+        words = tr("Everything that was read of the machine before each run")
+        found.append(Attachment(FACTS_NAME, words, "application/json", _facts(runs)))
+    if any(run.facts.commands for run in runs):
+        words = tr("Every command of each run, in order")
+        found.append(Attachment(COMMANDS_NAME, words, "text/plain", "\n".join(_command_lines(runs)) + "\n"))
+    return tuple(found)
+
+
+def command_lines(run: ReportedRun) -> list[str]:
+    """Return the commands of a run in shell syntax, each with the account that executed it."""
+    return [
+        f"{shell_word(command.account)}$ {command_line(command)}"
+        + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
+        for command in run.facts.commands
+    ]
+
+
+def _facts(runs: Sequence[ReportedRun]) -> str:
+    """Return facts as JSON: those common to all runs once, then those of each run."""
+    tables = [{name: one_line(value) for name, value in run.facts.environment} for run in runs]
+    shared = {
+        name: value for name, value in tables[0].items() if all(table.get(name) == value for table in tables)
+    }
+    whole = {
+        "all": shared,
+        "runs": {
+            run.name: {
+                "name": one_line(run.facts.name),
+                "id": one_line(run.facts.id),
+                "facts": {name: value for name, value in table.items() if name not in shared},
+            }
+            for run, table in zip(runs, tables, strict=True)
+        },
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _command_lines(runs: Sequence[ReportedRun]) -> Iterator[str]:
+    for run in runs:
+        yield comment(run.name)
+        yield from command_lines(run)
+        yield ""
+
 
 MOST_OF_A_VALUE: Final = 240
 """Most letters of a value: the build options would fill half a page; the attached facts have the whole text.

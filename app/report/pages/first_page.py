@@ -26,12 +26,11 @@ from app.report.blocks import (
     Trace,
     plain_table,
 )
-from app.report.figures import MOST_DRAWN, charts_of, sources
 from app.report.findings import Findings, ReportedCondition
 from app.report.options import DEFAULT_OPTIONS, ReportOptions, Section
-from app.report.recommendation import recommend
 from app.report.report_data import ReportedConfiguration
-from app.report.run_tables import common, days, speed_table, table_size
+from app.report.run_tables import MOST_DRAWN, charts_of, common, days, sources, speed_table, table_size
+from app.report.take_with_you import recommend
 from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.domain.disk_answers import cloud_of, may_have_burst_credit, played_by
 from app.domain.json_value import Json
 from app.domain.storage_plan.plan import FURTHER_ROLES
-from app.domain.text import tr, trn
-from app.domain.units import format_size
-from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
+from app.domain.text import format_size, tr, trn
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.probe import MEMORY_LIMIT
 from app.runfile.writer import SERVER_DEFAULTS
@@ -46,7 +45,7 @@ class DeviceFacts:
         name: of the kernel.
         words: kind, model, size, scheduler and write cache.
         kind: see `app.probes.base.backing_devices.BackingDevice`; empty if unknown.
-        played_by: maker of a virtual disk, see `app.domain.virtual_disks`; empty for hardware.
+        played_by: maker of a virtual disk, see `app.domain.disk_answers`; empty for hardware.
         is_counted: whether its requests are among those of the series ``storage.*``.
         may_burst: whether it may have burst credit, which no device reports.
     """

@@ -236,7 +236,7 @@ class ServerOptionMetadata:
         key: of the campaign file, below the target.
         setting: of the server.
         value: as in postgresql.conf.
-        fate: a `app.domain.campaign.server_options.SettingStatus`.
+        fate: a `app.domain.campaign.disk_target.SettingStatus`.
         note: why it was not applied; empty if it was.
     """
 
@@ -433,12 +433,12 @@ class RunMetadata:
         number: 1-based place in the order of the campaign.
         repeat: 0-based repeat of the configuration.
         repeats: of each configuration.
-        order: of the campaign's runs, a `app.domain.campaign.order.RunOrder`.
+        order: of the campaign's runs, a `app.domain.campaign.matrix.RunOrder`.
         order_seed: seed of a random order; None for another.
         remarks: of the campaign: sentences that belong to the result.
         question: that the campaign answers; empty for none.
         figures: names of those that answer it.
-        design: decides how often each configuration runs, a `app.domain.campaign.order.Design`.
+        design: decides how often each configuration runs, a `app.domain.campaign.matrix.Design`.
         rivals: names of the competing configurations in a sequential campaign, including its own; empty if it
             has no competitors.
         attempt: 1, or more if it was repeated because of a disturbance.

@@ -16,21 +16,24 @@ from typing import Final
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import say
-from app.domain.units import KIB
-from app.storage.checks.disk_checks import check_identity
-from app.storage.checks.hooks import Hooks
+from app.domain.text import KIB
+from app.storage.checks.disk_checks import Hooks, check_identity
 from app.storage.checks.readback import ReadbackDifference, ReadBackError
 from app.storage.layout.conditions import table_place
-from app.storage.layout.queue_record import QueueRecord, QueueSetting, fits, parse_record, queue_fact
 from app.storage.layout.steps import (
     CheckScheduler,
     Mark,
+    QueueRecord,
+    QueueSetting,
     ReadBackQueue,
     RestoreQueue,
     SetQueue,
     SetReadAhead,
     Step,
+    fits,
     mark_of,
+    parse_record,
+    queue_fact,
 )
 from app.storage.system import state
 

@@ -16,7 +16,7 @@ from app.domain.messages.message import error_text, say
 from app.storage.inspect.snapshot import DeviceUse, Reading, read, unreadable
 from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.inspect.uses import node_number, unescape
-from app.storage.system.threads import share_files
+from app.storage.system.state import share_files
 
 _FIRST_PID_NAMESPACE: Final = "pid:[4026531836]"
 _WITH_SOURCE_ONLY: Final = frozenset({"btrfs", "bcachefs"})

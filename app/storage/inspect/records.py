@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 
 from app.domain.disk import DiskIdentity
 from app.domain.messages.message import say
-from app.storage.inspect.pieces import PieceReader, Progress
+from app.storage.inspect.sampling import PieceReader, Progress
 from app.storage.inspect.snapshot import DuplicateMarks, FullRead, Reading, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 

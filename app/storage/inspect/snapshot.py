@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
 from app.domain.disk import DiskIdentity
-from app.domain.units import MIB
+from app.domain.text import MIB
 
 T = TypeVar("T")
 D = TypeVar("D")

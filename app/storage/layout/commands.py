@@ -17,11 +17,10 @@ from typing import Final
 
 from app.domain.formats import format_of
 from app.domain.options.format_spec import FormatSpec
-from app.domain.options.kinds import ExpectedToken, ReadbackToken, ShownBy
-from app.domain.options.option import Stage
+from app.domain.options.kinds import ExpectedToken, ReadbackToken, ShownBy, Stage
 from app.domain.options.raid import STRIPED, Assembler, Level, layout
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, StoragePlan
-from app.domain.units import KIB
+from app.domain.text import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps, partition_steps, wipe_member
 from app.storage.layout.conditions import (
     ArrayRuns,
@@ -34,9 +33,7 @@ from app.storage.layout.conditions import (
     PoolImported,
     PoolNotMounted,
 )
-from app.storage.layout.names import HOST, Names, PlannedDevice
-from app.storage.layout.partitions import PlanMember, chunk_bytes, members_of
-from app.storage.layout.queue_record import QueueSetting
+from app.storage.layout.partitions import HOST, Names, PlanMember, PlannedDevice, chunk_bytes, members_of
 from app.storage.layout.steps import (
     LONG_S,
     AwaitNode,
@@ -45,6 +42,7 @@ from app.storage.layout.steps import (
     ClaimDisks,
     Command,
     MakeFolder,
+    QueueSetting,
     ReadBackArray,
     ReadBackPool,
     ReadBackQueue,

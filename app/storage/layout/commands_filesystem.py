@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 
 from app.domain.formats import format_of
 from app.domain.options.format_spec import Creation, FormatSpec, joined
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Group, InitialSync
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.layout.commands_maintenance import ending_steps, left_files_steps
 from app.storage.layout.conditions import (
     ArrayRuns,
@@ -33,8 +33,7 @@ from app.storage.layout.conditions import (
     SignedPlace,
     array_place,
 )
-from app.storage.layout.names import Names
-from app.storage.layout.partitions import START_BYTES, PlanMember, alignment_of
+from app.storage.layout.partitions import START_BYTES, Names, PlanMember, alignment_of
 from app.storage.layout.steps import LONG_S, AwaitNode, Command, ReadBack, Settle, Step, Wipe, WipeTable
 
 

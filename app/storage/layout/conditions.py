@@ -1,6 +1,6 @@
 """Conditions before and after a step, as data.
 
-`app.storage.checks.conditions` checks them; nothing here touches anything.
+`app.storage.checks.disk_checks` checks them; nothing here touches anything.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Final
 
 from app.domain.messages.message import say
-from app.storage.inspect import processes, references, uses
+from app.storage.inspect import processes, uses
 from app.storage.inspect.disk import read_disk
-from app.storage.inspect.pieces import Progress
 from app.storage.inspect.records import read_whole
+from app.storage.inspect.sampling import Progress
 from app.storage.inspect.snapshot import (
     DiskFacts,
     KnownDisk,
@@ -31,12 +31,11 @@ from app.storage.inspect.snapshot import (
     unreadable,
 )
 from app.storage.inspect.sources import SourceFolders
-from app.storage.spare.content import PreviousContent, read_content, read_exclusive
-from app.storage.spare.health import read_health
+from app.storage.spare.content import PreviousContent, read_content, read_exclusive, read_health
 from app.storage.spare.release_ledger import read_released, record_of
 from app.storage.spare.rules import is_in_use
 from app.storage.spare.rules_disk import DISK_KINDS, is_loop
-from app.storage.system.answers import NoAnswerError, check_answers, find_unanswered
+from app.storage.system.programs import NoAnswerError, check_answers, find_unanswered
 
 DiskProgress = Callable[[str, int, int], None]
 """Called with the name of a disk, the number of places read and the total."""
@@ -144,13 +143,13 @@ def _machine(
         hibernation=uses.read_hibernation(places),
         identities=_identities(disks),
         released=read_released(places),
-        fstab=references.read_fstab(places),
-        crypttab=references.read_crypttab(places),
-        mdadm=references.read_mdadm(places),
-        lvm=references.read_lvm(places),
-        zpool_cache=references.read_zpool_cache(places),
-        units=references.read_units(places),
-        cmdline=references.read_cmdline(places),
+        fstab=uses.read_fstab(places),
+        crypttab=uses.read_crypttab(places),
+        mdadm=uses.read_mdadm(places),
+        lvm=uses.read_lvm(places),
+        zpool_cache=uses.read_zpool_cache(places),
+        units=uses.read_units(places),
+        cmdline=uses.read_cmdline(places),
         read_whole=read_whole(places),
     )
 

@@ -15,9 +15,18 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from app.domain.disk import DiskIdentity
-from app.storage.inspect.pieces import PieceReader, Progress, at_each, digest_of, ignore_progress
 from app.storage.inspect.records import marks_as_mapping, parse_marks, read_records, write_record
-from app.storage.inspect.sampling import SAMPLE_BYTES, Stratum, step_of, strata_of
+from app.storage.inspect.sampling import (
+    SAMPLE_BYTES,
+    PieceReader,
+    Progress,
+    Stratum,
+    at_each,
+    digest_of,
+    ignore_progress,
+    step_of,
+    strata_of,
+)
 from app.storage.inspect.snapshot import (
     ChangesSinceRelease,
     DuplicateMarks,

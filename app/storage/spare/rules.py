@@ -13,9 +13,8 @@ from typing import Final
 from app.domain.disk import DiskIdentity, DiskRefusal, InspectionReport, SpareAnswer
 from app.domain.messages.message import say
 from app.storage.inspect.snapshot import DeviceUse, Policy, Snapshot
-from app.storage.spare.rule import DiskFinding, RuleVerdict, SpareRule, View, judge
 from app.storage.spare.rules_content import CONTENT_RULES, looked_at
-from app.storage.spare.rules_disk import DISK_RULES, is_loop
+from app.storage.spare.rules_disk import DISK_RULES, DiskFinding, RuleVerdict, SpareRule, View, is_loop, judge
 
 SYSTEM_FOLDERS: Final = frozenset({"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/home"})
 

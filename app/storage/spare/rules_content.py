@@ -9,7 +9,7 @@ from typing import Final
 
 from app.domain.disk import InspectionReport
 from app.domain.messages.message import joined, say
-from app.domain.units import format_size
+from app.domain.text import format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
 from app.storage.inspect.snapshot import (
     ChangesSinceRelease,
@@ -18,7 +18,7 @@ from app.storage.inspect.snapshot import (
     ReleaseComparison,
     SourceKnowledge,
 )
-from app.storage.spare.rule import DiskFinding, SpareRule, View
+from app.storage.spare.rules_disk import DiskFinding, SpareRule, View
 
 MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
 """Kinds of signature that may hide data of several disks, of a whole machine, or a secret (D09)."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.messages.message import say
-from app.storage.checks.hooks import User
+from app.storage.checks.disk_checks import User
 from app.storage.inspect.disk import read_disk
 from app.storage.inspect.processes import only_reads
 from app.storage.inspect.snapshot import DiskFacts, Policy, ReleaseRecord, Snapshot, SourceKnowledge

@@ -7,7 +7,7 @@ disk and any other partition makes it keep the disk, with the finding and advice
 The decision whether content may be wiped is pure, from the journal's mark and the signatures found. The
 journal proves that something is ours: a signature with its type and identifier, which this session began to
 make, made, or began to wipe. Everything else was put there by others, and is kept. Separately,
-`app.storage.system.digests` checks whether the bytes are those that the session saw last.
+`app.storage.system.device` checks whether the bytes are those that the session saw last.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import joined, say, without_full_stop
 from app.domain.options.format_spec import Area
-from app.storage.checks.conditions import ConditionResult
-from app.storage.checks.disk_checks import locked
-from app.storage.checks.hooks import Hooks, User
+from app.storage.checks.disk_checks import ConditionResult, Hooks, User, locked
 from app.storage.layout.conditions import Condition, OwnTable, SessionPartition, SignatureIs, array_place
 from app.storage.layout.steps import (
     Mark,
@@ -41,11 +39,26 @@ from app.storage.layout.steps import (
 )
 from app.storage.spare.rules_content import blanking
 from app.storage.system import state
-from app.storage.system.device import OpenDevice, exclusive
-from app.storage.system.digests import content_digest, ends_digest, table_areas, table_digest
+from app.storage.system.device import (
+    OpenDevice,
+    content_digest,
+    ends_digest,
+    exclusive,
+    table_areas,
+    table_digest,
+)
 from app.storage.system.programs import CompletedProgram
-from app.storage.wiping.found import FoundSignature, areas, is_ours, is_whole, look, resolved
-from app.storage.wiping.offered import OfferedDisk, look_at, look_through
+from app.storage.wiping.found import (
+    FoundSignature,
+    OfferedDisk,
+    areas,
+    is_ours,
+    is_whole,
+    look,
+    look_at,
+    look_through,
+    resolved,
+)
 
 
 class WipeVerdict(Enum):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.system import state
 from tests.disks.matrix.gpt import PartitionTable, read_table
 from tests.disks.stalling import Answers, StallingFile

@@ -36,13 +36,12 @@ from app.storage.checks import disk_checks
 from app.storage.execution import StepResult
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect.snapshot import Policy
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from app.storage.layout.steps import Mark, mark_fact
 from app.storage.spare.spare import SpareDisks
-from app.storage.system import answers
 from app.storage.system import device as claimed_device
-from app.storage.system.programs import run_program
-from app.storage.system.waiting import await_udevd, udevd_runs
+from app.storage.system import programs
+from app.storage.system.programs import await_udevd, run_program, udevd_runs
 from app.storage.wiping import wipe
 from tests.disks.helper_owner import NOBODY
 from tests.disks.stalling import LATE_S
@@ -82,7 +81,7 @@ def hurry() -> None:
         waits.append((disk_checks, "LOOKING_S"))
     for module, name in waits:
         patch.object(module, name, _UDEVD_S if udevd_runs() else _PATIENCE_S).start()
-    patch.object(answers, "ANSWER_S", _ANSWER_S).start()
+    patch.object(programs, "ANSWER_S", _ANSWER_S).start()
 
 
 @dataclass(frozen=True, slots=True)

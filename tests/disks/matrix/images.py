@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from app.domain.units import KIB
+from app.domain.text import KIB
 from tests.disks.matrix.disks import contents, run
 
 Pieces = tuple[tuple[int, bytes], ...]

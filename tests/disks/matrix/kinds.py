@@ -6,7 +6,7 @@ import os
 from functools import cache, partial
 from typing import Final
 
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, write, zero, zeroed
 from tests.disks.matrix.images import FORMATS, Format, makeable
 from tests.disks.matrix.kinds_disks import DISKS

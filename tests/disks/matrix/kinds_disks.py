@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from tests.disks.matrix.disks import DISK_BYTES, Disk, flush, run, settle, write
 from tests.disks.matrix.images import FORMATS
 from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage

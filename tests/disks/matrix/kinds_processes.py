@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.system import state
 from tests.disks.matrix.disks import PARTITION_START, Range, run, settle, write, zero
 from tests.disks.matrix.images import FORMATS

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from tests.disks.matrix.disks import (
     DISK_BYTES,
     PARTITION_BYTES,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from tests.disks.matrix.disks import Disk, run, settle
 from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 from app.domain.maintenance import MAINTENANCE, REMOVE_SNAPSHOTS, DoneBy
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.helper.base.audit import JOURNAL
 from app.storage.inspect.sources import RELEASED_FOLDER
 from app.storage.layout.commands import MOUNT_NAMES
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from tests.disks.matrix import helper as helpers
 from tests.disks.matrix.disks import DISK_BYTES, PARTITION_BYTES, Disk, settle, write
 from tests.disks.matrix.helper import SPARE, Death, Helper, Said, journaled, refusals

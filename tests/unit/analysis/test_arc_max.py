@@ -10,7 +10,7 @@ import pytest
 from app.analysis.properties import properties_of
 from app.comparison.differences import compare_properties
 from app.domain.json_value import Json
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.metadata.environment import read_environment_facts
 from tests.known_runs import FACTS, WHOLE
 

@@ -11,8 +11,8 @@ from app.analysis.cannot_show import BURST_CREDIT, Limit, burst_sentence, bursti
 from app.analysis.labels import mark_words
 from app.analysis.properties import properties_of
 from app.analysis.stability import RunStability
+from app.domain.disk_answers import cloud_of, may_have_burst_credit
 from app.domain.json_value import Json
-from app.domain.virtual_disks import cloud_of, may_have_burst_credit
 from app.execution.servers import OpenServer, marks_of_server
 from app.postgres.existing.look import SERVICES, look_rows, managed_service, not_known
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts

@@ -10,7 +10,7 @@ import pytest
 from app.analysis.cannot_show import Limit, Limitation, describe_limitations, find_limitations
 from app.analysis.stability import RunStability
 from app.domain.json_value import Json
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, WorkloadMetadata
 from tests.known_runs import DATA, DISKS, PLAN

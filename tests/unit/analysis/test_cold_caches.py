@@ -6,7 +6,7 @@ import pytest
 
 from app.analysis.data_set import MOST_CACHED, STILL_CACHED, still_cached
 from app.analysis.labels import mark_words
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.probes.facts.files import CachedBytes
 
 

@@ -14,7 +14,7 @@ from app.analysis.data_set import (
     differs_from_stated,
 )
 from app.analysis.labels import mark_words
-from app.postgres.pgbench.filler import ratio_words
+from app.postgres.pgbench.scale import ratio_words
 from app.probes.facts.files import SampledCompression, StoredBytes
 from app.runfile.metadata.environment import read_environment_facts
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import read_run_facts
+from app.domain.disk_answers import played_by
 from app.domain.json_value import Json
 from app.domain.run import RunState
-from app.domain.virtual_disks import played_by
 from app.export.runs import describe_run
 from app.probes.base.backing_devices import BackingDevice
 from app.probes.facts.environment import device_facts

@@ -7,7 +7,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign
-from app.domain.campaign.order import DEFAULT_CAP, Design
+from app.domain.campaign.matrix import DEFAULT_CAP, Design
 
 TOP = 'name = "x"\norder = "AB BA"\n{keys}\n[target.memory]\n'
 TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'

@@ -23,8 +23,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.fields.state import DraftParts
-from app.draft.from_campaign import parts_of
-from app.draft.kept import read_draft_text
+from app.draft.from_campaign import parts_of, read_draft_text
 
 _FILE: Final = Path(__file__).parents[2] / "data" / "campaigns" / "goldens.json.gz"
 _KNOWN_KEYS: Final = re.compile(r"(?<=is not a known key); allowed are [^.]*")

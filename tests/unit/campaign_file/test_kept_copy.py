@@ -10,7 +10,7 @@ import pytest
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign, interleaved_order, with_drawn_order
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 from app.domain.errors import UsageError
 from app.execution.resume.begun import begun_campaign, new_folder, unfinished_folder
 from app.library.entries import CAMPAIGN_NAME

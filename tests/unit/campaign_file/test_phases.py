@@ -17,7 +17,7 @@ from app.domain.campaign.configuration import (
     Script,
     WorkloadPhase,
 )
-from app.domain.units import MIB
+from app.domain.text import MIB
 
 BASE = 'name = "x"\n[target.folder]\n'
 READS = (Script(BuiltinScript.SELECT_ONLY),)

@@ -13,7 +13,7 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import unseen_choices
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.steps import (
     AwaitNode,

@@ -27,7 +27,7 @@ from app.domain.campaign.configuration import (
     Script,
     Workload,
 )
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 from app.domain.errors import CampaignError, ExitStatus
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler

@@ -34,13 +34,12 @@ from app.campaign_file.writer import changed_scripts, format_campaign, state_cam
 from app.domain.campaign.configuration import Caches, Campaign, DiskTarget
 from app.domain.errors import CampaignError, UsageError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.units import GIB
-from app.domain.versions import KERNEL
-from app.draft.disks.commands import making_lines
+from app.domain.options.option_spec import KERNEL
+from app.domain.text import GIB
+from app.draft.commands import making_lines
 from app.postgres.installations.installation import Installation
 from app.published.figures import REFERENCE
-from app.storage.layout.availability import Support, needed_programs
-from app.storage.layout.disk_target import storage_plan
+from app.storage.layout.disk_target import Support, needed_programs, storage_plan
 from tests.made_disks import spare_disk
 
 EVERY = [pytest.param(recipe, id=recipe.name) for recipe in list_recipes()]

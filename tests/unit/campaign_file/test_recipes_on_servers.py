@@ -23,7 +23,7 @@ from app.campaign_file.recipes.head import (
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DataSet, PostgresChoice, ServerTarget
 from app.domain.errors import UsageError
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE
 
 FOR_SERVERS = [

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.campaign_file.kinds import toml
+from app.campaign_file.phases import SettingsTable
 from app.campaign_file.reader import parse_campaign
-from app.campaign_file.settings import SettingsTable
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     BuiltinScript,
@@ -38,7 +38,7 @@ from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
-from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
+from app.postgres.pgbench.scale import LEAST_RATIO, MOST_RATIO
 
 MIB = 1024**2
 

@@ -24,8 +24,8 @@ from app.doctor import checks as found
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.disk_answers import Disk, RootAnswer
 from app.draft.disks.table import InspectionResult
-from app.storage.layout.availability import read_support
 from app.storage.layout.disk_target import find_disks as find_named
+from app.storage.layout.disk_target import read_support
 from app.storage.spare.disks import Listing
 
 SPARE = Disk(

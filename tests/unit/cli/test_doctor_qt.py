@@ -8,7 +8,7 @@ import pytest
 
 from app.doctor import checks
 from app.process import qt_libraries
-from app.storage.layout.availability import read_support
+from app.storage.layout.disk_target import read_support
 
 
 def _lack(monkeypatch: pytest.MonkeyPatch, *, packages: set[str], libraries: set[str]) -> None:

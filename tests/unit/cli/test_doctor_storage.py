@@ -11,14 +11,14 @@ from rich.console import Console
 from app.cli.doctor import doctor
 from app.cli.doctor.doctor import ALL, filesystem_as_json, show_options, storage_as_json, versions_as_json
 from app.cli.main import main
+from app.dbus.bus_thread import Presence
 from app.dbus.helper_client import HelperClient
-from app.dbus.service_status import Presence
 from app.doctor import checks as examination
 from app.doctor.checks import Check, _install_lines, storage_checks
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.versions import KERNEL, Component
-from app.storage.layout.availability import Support, needed_programs
+from app.domain.options.option_spec import KERNEL, Component
+from app.storage.layout.disk_target import Support, needed_programs
 
 WHOLE = Support(
     "6.1.0-56-amd64",

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from app import TOP
-from app.arguments.chapters import filled_text
+from app.arguments.declared import filled_text
 from app.cli.main import main
 from app.domain.errors import ExitStatus
 from app.manual.chapters import CHAPTERS, chapter_title, find_chapter

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from app.arguments.declared import build_parser
-from app.cli.commands import release
-from app.cli.commands.disks import disks_command
-from app.cli.commands.release import ReleaseQuestion, release_disk
+from app.cli.commands import disks
+from app.cli.commands.disks import ReleaseQuestion, disks_command, release_disk
 from app.doctor.checks import release_command
 from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, UsageError
-from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
+from app.domain.storage_plan.plan import KeptDisk, ReleaseOutcome
 from app.storage.spare.disks import Listing
 from tests.made_disks import SPARE
 from tests.unit.domain.test_kept_disk import KEPT_DISK
@@ -30,8 +29,8 @@ class Root:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kept, self.outcome, self.asked = FREE, ReleaseOutcome.WIPED, list[str]()
-        monkeypatch.setattr(release, "inspect_kept", self._inspect)
-        monkeypatch.setattr(release, "release_kept", self._release)
+        monkeypatch.setattr(disks, "inspect_kept", self._inspect)
+        monkeypatch.setattr(disks, "release_kept", self._release)
 
     def _inspect(self, _disk: Disk) -> tuple[KeptDisk, str]:
         return self.kept, "as shown"

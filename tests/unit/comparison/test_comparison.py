@@ -24,7 +24,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
 from app.domain.run import RunState
 from app.export.comparison import comparison_as_json
-from app.postgres.pgbench.filler import ratio_words
+from app.postgres.pgbench.scale import ratio_words
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise

@@ -15,7 +15,7 @@ from app.analysis.properties import MACHINE, TARGET, WORKLOAD, Property
 from app.cli.main import main
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.gate import UpgradeGate, describe_gate, judge_sides
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.domain.disturbances import Disturbance, DisturbanceKind, Disturbances
 from app.domain.errors import ExitStatus, UsageError
 from app.statistics.gate import GateVerdict

@@ -14,13 +14,13 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import WORKLOAD, Property
 from app.cli.main import main
 from app.comparison.comparison import compare_runs
-from app.comparison.limits import (
+from app.comparison.overall.answer import find_answer
+from app.comparison.warnings import (
     bottlenecks,
     describe_bottlenecks,
     describe_limits,
     describe_part_limitations,
 )
-from app.comparison.overall.answer import find_answer
 from app.export.comparison import comparison_as_json
 from app.export.runs import JSON_KEYS, describe_run
 from app.report.blocks import Text

@@ -9,9 +9,9 @@ import pytest
 
 from app.analysis.facts import read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.run_order import describe_order
-from app.domain.campaign.order import Block, RunOrder, alternating_blocks
+from app.domain.campaign.matrix import Block, RunOrder, alternating_blocks
 from app.domain.json_value import Json
+from app.report.pages.comparison_pages import describe_order
 from tests.fix_window import Trial, write_trial
 
 

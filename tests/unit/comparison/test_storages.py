@@ -11,7 +11,7 @@ import pytest
 from app.analysis.facts import read_run_facts
 from app.cli.main import main
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.limits import STORAGE_COLUMNS, StorageRow, storage_rows, storage_sentences
+from app.comparison.warnings import STORAGE_COLUMNS, StorageRow, storage_rows, storage_sentences
 from app.domain.columns import texts
 from app.domain.io_baseline import FLUSH_WORDS, FlushVerdict, IoBaseline, SyncMethod
 from app.report.blocks import ReportTable, Text

@@ -18,7 +18,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 
 
 def campaign(configurations: int, repeats: int, seeds: tuple[int, ...] = (5, 6, 7)) -> Campaign:

@@ -14,9 +14,9 @@ from app.domain.formats import format_of
 from app.domain.options.checks import RULES, check, implied, preset_problems, validate_options
 from app.domain.options.filesystem_spec import Circumstances, DiskSetFacts, FilesystemSpec
 from app.domain.options.kinds import OptionValue
+from app.domain.options.option_spec import KERNEL, Component, Versions
 from app.domain.options.raid import Level
 from app.domain.options.refusals import Action, ConflictFinding, ConflictRule, option_problems
-from app.domain.versions import KERNEL, Component, Versions
 from tests.cases import each_case
 
 

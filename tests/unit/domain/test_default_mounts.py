@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import filesystem
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Stage
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "readback" / "default-mounts-6.18.txt"
 MOUNTS = dict(line.split() for line in RECORDED.read_text(encoding="utf-8").splitlines())

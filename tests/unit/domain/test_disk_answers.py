@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.disk import InspectionReport
 from app.domain.disk_answers import looked_words
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 
 SAMPLED = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB - 5 * MIB)
 

@@ -9,8 +9,7 @@ from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.formats.btrfs import profiles
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.format_spec import Creation, StripeGeometry
-from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Stage, Toggle
 from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.raid import Assembler, Level, layout
 from tests.cases import each_case

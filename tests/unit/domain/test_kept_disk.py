@@ -6,11 +6,10 @@ import dataclasses
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.dbus.service import variant_of
+from app.dbus.service import load_gio, variant_of
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.messages.message import say
-from app.domain.storage_plan.kept_disk import KEPT, KeptContent, KeptDisk, kept_from_wire, kept_to_wire
+from app.domain.storage_plan.plan import KEPT, KeptContent, KeptDisk, kept_from_wire, kept_to_wire
 from app.domain.storage_plan.words import kept_words, obstacle_words
 
 OURS = KeptContent("/dev/sdb1", "ext4", "1-2", "CUSTOMERS", "/srv", 1.8e9, 20 << 20, 1 << 30)

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.dbus.service import variant_of
+from app.dbus.service import load_gio, variant_of
 from app.domain import errors
 from app.domain.disk import (
     DiskRefusal,
@@ -41,8 +40,7 @@ from app.domain.messages.message import (
     without_full_stop,
 )
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
-from app.domain.text import NUMBER_FORMATS
-from app.domain.units import GIB, format_size
+from app.domain.text import GIB, NUMBER_FORMATS, format_size
 from tests.cases import each_case
 
 APP = Path(__file__).parents[3] / "app"

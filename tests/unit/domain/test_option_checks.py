@@ -16,11 +16,10 @@ from app.domain.options.checks import (
 )
 from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option_spec import OptionSpec
+from app.domain.options.option_spec import KERNEL, OptionSpec
 from app.domain.options.raid import Level
 from app.domain.options.refusals import Action, echo, legal_options, option_problems
-from app.domain.units import KIB
-from app.domain.versions import KERNEL
+from app.domain.text import KIB
 from tests.cases import each_case
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

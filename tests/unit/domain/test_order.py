@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.campaign.order import Block, alternating_blocks, ordered_neighbours, random_blocks
+from app.domain.campaign.matrix import Block, alternating_blocks, ordered_neighbours, random_blocks
 
 GOLDEN_TWO = ((1, 0), (1, 0), (0, 1), (0, 1), (0, 1))
 GOLDEN_THREE = ((2, 0, 1), (0, 2, 1), (2, 1, 0))

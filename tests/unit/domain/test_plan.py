@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
+from app.domain.errors import Problem
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Assembler, Level, layout
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     FURTHER_ROLES,
     Bitmap,
@@ -23,7 +23,7 @@ from app.domain.storage_plan.plan import (
     plan_as_mapping,
 )
 from app.domain.storage_plan.reader import PlanError, parse_plan, plan_problems
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 from tests.cases import each_case
 from tests.unit.storage.plans import disk, disks, plan_of
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.quoting.fstab import fstab_field
-from app.domain.quoting.shell import comment, shell_line, shell_option, shell_word
+from app.domain.quoting import comment, shell_line, shell_option, shell_word
 from app.domain.text import NumberFormat, Sentence, tr
+from app.report.take_with_you import fstab_field
 from tests.house import modules, said_in
 from tests.pasted import PAYLOADS, paste, shells
 

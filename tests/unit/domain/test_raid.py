@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.options import raid_choice
+from app.domain.options import option_spec
+from app.domain.options.option_spec import capacity, words_of
 from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
-from app.domain.options.raid_choice import capacity, words_of
-from app.domain.units import GIB
+from app.domain.text import GIB
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LAYOUT = pytest.mark.parametrize("item", LAYOUTS, ids=lambda item: f"{item.level}-{item.assembler}")
@@ -72,14 +72,14 @@ def test_six_disks_size_and_failures(
 ) -> None:
     item = layout(level, assembler)
     assert capacity(item, [GIB] * disks) == usable * GIB
-    assert raid_choice.survives(item, disks) == survives
+    assert option_spec.survives(item, disks) == survives
 
 
 @pytest.mark.parametrize(("copies", "usable", "survives"), [(2, 6, 1), (3, 4, 2), (4, 3, 3)])
 def test_btrfs_mirror_copies(copies: int, usable: int, survives: int) -> None:
     mirror = layout(Level.MIRROR, Assembler.BTRFS)
     assert capacity(mirror, [2 * GIB] * 6, copies) == usable * GIB
-    assert raid_choice.survives(mirror, 6, copies) == survives
+    assert option_spec.survives(mirror, 6, copies) == survives
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_usable_and_survived_within_limits(item: ArrayLayout, held: list[int]) -
         return
     usable = capacity(item, held)
     assert 0 <= usable <= sum(held)
-    assert 0 <= raid_choice.survives(item, len(held)) < len(held)
-    if raid_choice.survives(item, len(held)) and item.level is not Level.MIRROR:
+    assert 0 <= option_spec.survives(item, len(held)) < len(held)
+    if option_spec.survives(item, len(held)) and item.level is not Level.MIRROR:
         assert usable < sum(held)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.options.filesystem_spec import real_name, real_words, shown_name, spelled_as
 from app.domain.options.kinds import Choice, OptionValue, Toggle
-from app.domain.options.real_names import real_name, real_words, shown_name, spelled_as
 
 
 @pytest.mark.parametrize(

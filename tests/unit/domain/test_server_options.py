@@ -8,18 +8,17 @@ from dataclasses import replace
 import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
-from app.domain.campaign.disk_target import target_problems
-from app.domain.campaign.server_options import (
+from app.domain.campaign.disk_target import (
     SettingStatus,
     contradiction,
     refused_with,
     safe_without,
     server_options,
+    target_problems,
 )
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec, parse_switch
-from app.domain.options.kinds import Choice, OptionValue
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Choice, OptionValue, Stage
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level
 from app.postgres.facts import ALWAYS_REPORTED

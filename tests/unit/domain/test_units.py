@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.campaign_file.kinds import parse_duration, parse_size
-from app.domain.units import GIB, KIB, MIB, format_duration, format_size
+from app.domain.text import GIB, KIB, MIB, format_duration, format_size
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
-from app.domain.campaign.order import Design
-from app.domain.units import GIB, TIB
+from app.domain.campaign.matrix import Design
+from app.domain.text import GIB, TIB
 from app.draft.commands import PlannedFolders, run_commands
-from app.draft.data_sets import (
+from app.draft.planning import (
     COPY_BYTES_PER_S,
     LOAD_BYTES_PER_S,
     TemplatesFound,
@@ -186,7 +186,7 @@ def test_looking_tells_that_there_is_no_room(
     tmp_path: Path, programs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TEMPLATES_VARIABLE, str(tmp_path))
-    monkeypatch.setattr("app.draft.data_sets.why_not_beside", lambda *_each: "")
+    monkeypatch.setattr("app.draft.planning.why_not_beside", lambda *_each: "")
     large = resolved(DataSet.COPIED, programs=programs, data_bytes=900 * TIB)
     found = look_for_templates(large, current_account())
     assert found is not None

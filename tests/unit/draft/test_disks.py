@@ -14,16 +14,14 @@ from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, GroupChoice
 from app.domain.disk import DiskRefusal, InspectionReport, SpareAnswer
 from app.domain.disk_answers import Disk
-from app.domain.errors import CampaignError
+from app.domain.errors import CampaignError, Problem
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Role
 from app.domain.storage_plan.reader import PlanError
-from app.domain.units import GIB
-from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
+from app.domain.text import GIB
 from app.draft.disks.filesystems import (
     OptionGroup,
     choose_filesystem,
@@ -39,21 +37,29 @@ from app.draft.disks.filesystems import (
 )
 from app.draft.disks.layout import level_choices
 from app.draft.disks.problems import group_warnings
-from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
+from app.draft.disks.table import (
+    FIELD,
+    InspectionResult,
+    StorageFacts,
+    assign,
+    confirm,
+    confirmations,
+    disk_rows,
+    looking_words,
+    move,
+    reasons,
+)
 from app.draft.disks.target import read_option, read_target, write_option
-from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import ConfigurationDraft, DisksDraft, MadeDraft, Place, Step
-from app.draft.flow import DraftFlow
+from app.draft.draft import CampaignDraft, DraftFlow, Inquiry
+from app.draft.fields.state import ConfigurationDraft, DisksDraft, DraftEnvironment, MadeDraft, Place, Step
 from app.draft.from_campaign import parts_of
 from app.draft.machine_answers import CampaignQuestion, DescribeQuestion, SupportQuestion, TargetQuestion
 from app.draft.machine_answers import MachineAnswer as Answered
-from app.draft.machine_questions import Inquiry
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
 from app.postgres.settings import Machine
 from app.process.starter import current_account
-from app.storage.layout.availability import Support
+from app.storage.layout.disk_target import Support
 from tests.made_disks import NAMELESS, OPEN, SPARE, SYSTEM, everything_works, listing, spare_disk
 
 MACHINE = Machine(8 << 30, None, 4)

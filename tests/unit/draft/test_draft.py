@@ -39,28 +39,26 @@ from app.domain.campaign.configuration import (
     Script,
     Workload,
 )
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import (
+from app.draft.fields.state import (
     CHANGEABLE,
     FIELDS,
     OF_PAGES,
-    PHASES,
-    automatic_name,
-    step_of,
-)
-from app.draft.fields.state import (
     OWN_SCRIPTS,
+    PHASES,
     ConfigurationDraft,
+    DraftEnvironment,
     DraftParts,
     PhaseDraft,
     Place,
     ScriptDraft,
     Step,
+    automatic_name,
     put,
+    step_of,
 )
 from app.draft.from_campaign import first_parts, parts_of
 from app.draft.machine_answers import CampaignQuestion, MachineAnswer, ScriptsQuestion, answer

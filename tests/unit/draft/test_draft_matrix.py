@@ -18,10 +18,8 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Choice, Toggle
 from app.domain.options.option_spec import OptionSpec
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import DraftParts
-from app.draft.from_campaign import parts_of
-from app.draft.kept import draft_text, read_draft_text
+from app.draft.fields.state import DraftEnvironment, DraftParts
+from app.draft.from_campaign import draft_text, parts_of, read_draft_text
 from app.draft.machine_answers import answer
 from app.postgres.settings import Machine
 from app.process.starter import current_account

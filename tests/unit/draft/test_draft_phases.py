@@ -21,9 +21,8 @@ from app.domain.campaign.configuration import (
     Workload,
     WorkloadPhase,
 )
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.draft.builder import build
-from app.draft.fields.fields import PHASES, step_of
 from app.draft.fields.phases import (
     PHASE_COLUMNS,
     PlannedPhase,
@@ -34,7 +33,16 @@ from app.draft.fields.phases import (
     scripts_words,
     shown_columns,
 )
-from app.draft.fields.state import OWN_SCRIPTS, DraftParts, PhaseDraft, ScriptDraft, Step, put
+from app.draft.fields.state import (
+    OWN_SCRIPTS,
+    PHASES,
+    DraftParts,
+    PhaseDraft,
+    ScriptDraft,
+    Step,
+    put,
+    step_of,
+)
 from app.draft.from_campaign import first_parts, parts_of
 
 READS = WorkloadPhase("reads")

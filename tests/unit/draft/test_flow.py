@@ -16,10 +16,8 @@ from app.domain.errors import (
     SettingError,
     TargetError,
 )
-from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, Place, ScriptDraft, Step
-from app.draft.flow import DraftFlow
+from app.draft.draft import CampaignDraft, DraftFlow
+from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, DraftEnvironment, Place, ScriptDraft, Step
 from app.draft.machine_answers import (
     CampaignQuestion,
     MachineAnswer,

@@ -25,11 +25,11 @@ from app.draft.fields.state import (
     ScriptDraft,
     put,
 )
-from app.draft.from_campaign import first_parts
-from app.draft.kept import (
+from app.draft.from_campaign import (
     FILE_NAME,
     DamagedDraftError,
     draft_text,
+    first_parts,
     forget_draft,
     keep_draft,
     read_draft_text,

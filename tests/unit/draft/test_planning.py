@@ -19,7 +19,7 @@ from app.domain.campaign.configuration import (
     Workload,
     WorkloadPhase,
 )
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.draft.planning import NOISY_SPREAD, Plan, effect_sentences
 from app.library.spreads import KnownSpread
 

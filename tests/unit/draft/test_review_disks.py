@@ -19,13 +19,13 @@ from app.domain.campaign.configuration import (
     Workload,
     interleaved_order,
 )
-from app.domain.campaign.order import RunOrder
-from app.domain.endurance import DriveWear
+from app.domain.campaign.matrix import RunOrder
+from app.domain.disk_answers import DriveWear
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.storage_plan.words import place_words
-from app.domain.units import GIB, KIB
+from app.domain.text import GIB, KIB
 from app.draft.commands import LineAction
 from app.draft.review import (
     WrittenVolume,

@@ -12,10 +12,9 @@ from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.errors import RefusedError
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Step
+from app.draft.fields.state import DraftEnvironment, Step
 from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, TrustQuestion, answer
-from app.draft.trust import (
+from app.draft.servers import (
     TRUST_FIELD,
     Agreement,
     agreement_problems,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ServerError
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.execution import children
 from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity

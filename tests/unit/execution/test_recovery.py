@@ -8,14 +8,13 @@ import pytest
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
 from app.execution.control import SOCKET_NAME
-from app.execution.recovery import LOST_NOTE, _on_abandoned, finish_abandoned
+from app.execution.recovery import LOST_NOTE, _on_abandoned, begin_live_file, finish_abandoned
 from app.hosts.folders.descriptors import own_name
 from app.hosts.folders.own_folders import check_private
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, sweep
 from app.hosts.recovery.resource_journal import Owner, ResourceJournal, ResourceKind
 from app.library.entries import CampaignLock
 from app.process.starter import current_account
-from app.recording.live_file import begin_live_file
 from app.runfile.reader import RunFile
 from tests.made_runs import finished_run, write_run
 

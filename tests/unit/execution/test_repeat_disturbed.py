@@ -11,12 +11,12 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 from app.domain.errors import FootingError
 from app.domain.run import RunState
 from app.execution.resume.begun import is_complete, runs_to_repeat
-from app.library.annotations import mark_ended_run
 from app.library.entries import CAMPAIGN_NAME
+from app.library.files import mark_ended_run
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
 from app.runfile.reader import RunFile

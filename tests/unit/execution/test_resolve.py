@@ -14,7 +14,7 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.errors import CampaignError, InstallationError, TargetError
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.execution import resolve
 from app.execution.resolve import planned_seconds, resolve_campaign
 from app.hosts.folders.targets import CheckedTarget

@@ -25,7 +25,7 @@ from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.storage_plan.reader import parse_plan
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.execution import campaign as disturbances
 from app.execution.resolve import (
     ResolvedCampaign,

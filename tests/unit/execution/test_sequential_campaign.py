@@ -14,16 +14,16 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import state_campaign
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.fastest import find_fastest
-from app.comparison.run_order import describe_order
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
-from app.domain.campaign.order import LEFT_OUT, Design
+from app.domain.campaign.matrix import LEFT_OUT, Design
 from app.draft.planning import effect_sentences
 from app.execution.campaign import CampaignResult
 from app.execution.design import follow, rivals_of, to_measure
 from app.execution.resume.begun import begun_runs, is_complete
 from app.export.comparison import comparison_as_json
 from app.library.entries import CAMPAIGN_NAME
+from app.report.pages.comparison_pages import describe_order
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.reader import RunFile
 from app.statistics.verdict import Verdict

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from app.dbus.desktop import InhibitorUnavailable
 from app.dbus.helper_client import HelperClient, HelperVersion
 from app.dbus.helper_errors import PREFIX, HelperLostError, TooSoonError, UnavailableError, error_of, lost
-from app.dbus.introspection import drop_forgotten_reference
-from app.dbus.login import InhibitorUnavailable
+from app.dbus.service import drop_forgotten_reference
 
 
 def test_errors_keep_their_words() -> None:

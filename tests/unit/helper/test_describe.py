@@ -12,9 +12,8 @@ import pytest
 from app.dbus.helper_client import _reasons
 from app.dbus.helper_errors import PlanRefusedError
 from app.dbus.service import MethodError
-from app.domain.storage_plan.reader import MOST_OPTIONS, PlanError
-from app.domain.storage_plan.wire import MOST_PLANS, plan_from_wire
-from app.helper.session import describe
+from app.domain.storage_plan.reader import MOST_OPTIONS, MOST_PLANS, PlanError, plan_from_wire
+from app.helper import service
 from app.storage.spare.spare import SpareDisks
 
 DISK = ("S1", "", "M", 1 << 40, "8:0", 1)
@@ -38,7 +37,7 @@ def test_bad_plan_fields_and_their_reasons() -> None:
     broken = wire(3)
     call: Any = SimpleNamespace(arguments=([broken, broken],), sender=":1.7")
     with pytest.raises(MethodError) as refused:
-        describe.described(call, 1000, SpareDisks())
+        service.described(call, 1000, SpareDisks())
     lines = PlanRefusedError(refused.value.text.splitlines())
     assert len(lines.fields) == 6
     for line in lines.fields:
@@ -62,9 +61,9 @@ def test_no_plan_after_a_hundred_problems(monkeypatch: pytest.MonkeyPatch) -> No
         looked.append(1)
         return plan_from_wire(*values)
 
-    monkeypatch.setattr(describe, "plan_from_wire", counted)
+    monkeypatch.setattr(service, "plan_from_wire", counted)
     call: Any = SimpleNamespace(arguments=([wire(60)] * MOST_PLANS,), sender=":1.7")
     with pytest.raises(MethodError) as refused:
-        describe.described(call, 1000, SpareDisks())
+        service.described(call, 1000, SpareDisks())
     assert refused.value.code == "BadPlan"
     assert len(looked) == 2

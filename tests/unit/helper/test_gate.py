@@ -12,7 +12,7 @@ import pytest
 
 from app.dbus import gate
 from app.dbus.gate import Gate, Queue, Reader, beginning_of
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 from tests.unit.helper.test_wire import message
 
 gi = pytest.importorskip("gi")

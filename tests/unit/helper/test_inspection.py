@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.dbus.service import MethodError, variant_of
+from app.dbus.service import MethodError, load_gio, variant_of
 from app.domain.disk import DiskIdentity, DiskRefusal, looked_from_wire, refusal_from_wire
 from app.domain.messages.message import MESSAGE
-from app.domain.storage_plan.wire import identity_to_wire
-from app.domain.units import MIB
+from app.domain.storage_plan.reader import identity_to_wire
+from app.domain.text import MIB
 from app.helper.session import inspection
 from app.helper.session.inspection import inspected, read_whole
 from app.storage.inspect.records import read_whole as read_records

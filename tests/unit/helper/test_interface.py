@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.storage_plan.kept_disk import KEPT
-from app.domain.storage_plan.wire import GROUP, IDENTITY, PLAN, PLANS
+from app.domain.storage_plan.plan import KEPT
+from app.domain.storage_plan.reader import GROUP, IDENTITY, PLAN, PLANS
 from app.helper.base.audit import INTERFACE
-from app.helper.methods import METHODS, Access, method
-from app.helper.service import INTERFACE_NUMBER, NAME, Helper
-from app.helper.session.requests import REQUESTS
+from app.helper.service import INTERFACE_NUMBER, METHODS, NAME, Access, Helper, method
+from app.helper.session.session import REQUESTS
 
 PROJECT = Path(__file__).parents[3]
 SYSTEM = PROJECT / "packaging" / "system"

@@ -23,16 +23,17 @@ from app.helper.storage.journal import SCHEMA, Journal, JournalEntry, Writer
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import PlannedLayout
 from app.storage.layout.conditions import table_place
-from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.queue_record import QueueSetting, queue_fact
+from app.storage.layout.partitions import Names, PlannedDevice
 from app.storage.layout.steps import (
     Mark,
+    QueueSetting,
     Wipe,
     WipeTable,
     ends_fact,
     look_fact,
     mark_fact,
     mount_fact,
+    queue_fact,
     table_fact,
     undo_of,
 )

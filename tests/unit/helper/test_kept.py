@@ -9,19 +9,17 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.dbus.service import variant_of
+from app.dbus.service import load_gio, variant_of
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.messages.message import MESSAGE, message_from_wire
-from app.domain.storage_plan.kept_disk import KEPT, KeptDisk, kept_from_wire
-from app.domain.storage_plan.wire import identity_to_wire
+from app.domain.storage_plan.plan import KEPT, KeptDisk, kept_from_wire
+from app.domain.storage_plan.reader import identity_to_wire
 from app.domain.storage_plan.words import kept_words, obstacle_words
-from app.helper.session import kept as kept_module
-from app.helper.session.kept import inspect_kept, release_kept
-from app.storage.checks.hooks import User
-from app.storage.layout.names import PlannedDevice
-from app.storage.wiping.found import FoundSignature
-from app.storage.wiping.offered import FilesystemUse, OfferedDisk
+from app.helper.session import inspection as kept_module
+from app.helper.session.inspection import inspect_kept, release_kept
+from app.storage.checks.disk_checks import User
+from app.storage.layout.partitions import PlannedDevice
+from app.storage.wiping.found import FilesystemUse, FoundSignature, OfferedDisk
 from tests.unit.storage.plans import disk
 
 DISK = disk(1)

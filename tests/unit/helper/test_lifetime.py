@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.helper.session.lifetime import LIFETIME_S, WARNING_S, Lifetime, LifetimeAction, RateLimit
+from app.helper.session.session import LIFETIME_S, WARNING_S, Lifetime, LifetimeAction, RateLimit
 
 
 def test_owner_warned_one_hour_before_end() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.dbus.limits import has_room
+from app.dbus.service import has_room
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,10 @@ from app.domain.maintenance import MAINTENANCE, DoneBy, maintenance
 from app.domain.options.raid import Level
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.helper.storage import maintenance as maintenance_module
-from app.helper.storage.maintenance import (
-    MaintenanceThread,
-    commands_for,
-    commands_left,
-    root_maintenance,
-)
+from app.helper.storage import provisioned as maintenance_module
 from app.helper.storage.pending_plans import PlannedLayout
-from app.storage.checks.conditions import ConditionResult
+from app.helper.storage.provisioned import MaintenanceThread, commands_for, commands_left, root_maintenance
+from app.storage.checks.disk_checks import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.commands_maintenance import MaintenanceCommand, following, fraction_of
 from app.storage.layout.conditions import FactIs, MountIs

@@ -15,9 +15,9 @@ from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import Level
-from app.domain.storage_plan.wire import MOST_PLANS, plan_to_wire
-from app.helper.session import describe as describing
-from app.helper.session.describe import described
+from app.domain.storage_plan.reader import MOST_PLANS, plan_to_wire
+from app.helper import service as describing
+from app.helper.service import described
 from app.helper.storage import pending_plans
 from app.helper.storage.pending_plans import (
     LIFETIME_S,
@@ -30,7 +30,7 @@ from app.helper.storage.pending_plans import (
     layout_steps,
 )
 from app.storage.layout.conditions import FactIs, MountIs, NotMounted
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from app.storage.layout.steps import Command, MakeFolder
 from tests.hand_clock import Clock
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, plan_of

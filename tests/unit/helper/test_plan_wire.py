@@ -10,8 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from app.domain.disk import DiskIdentity
+from app.domain.errors import Problem
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     FURTHER_ROLES,
     Bitmap,
@@ -21,9 +21,15 @@ from app.domain.storage_plan.plan import (
     StoragePlan,
     plan_as_mapping,
 )
-from app.domain.storage_plan.reader import PlanError, plan_problems
-from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
-from app.domain.units import GIB, KIB, MIB
+from app.domain.storage_plan.reader import (
+    PlanError,
+    identity_from_wire,
+    identity_to_wire,
+    plan_from_wire,
+    plan_problems,
+    plan_to_wire,
+)
+from app.domain.text import GIB, KIB, MIB
 
 DISKS = tuple(
     DiskIdentity(

@@ -11,15 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus.introspection import load_gio
-from app.dbus.service import Call, MethodError, Reply
+from app.dbus.service import Call, MethodError, Reply, load_gio
 from app.domain.errors import FootingError
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
 from app.helper import service as service_module
-from app.helper.methods import METHODS, Access
-from app.helper.service import Helper
+from app.helper.service import METHODS, Access, Helper
 from app.helper.storage.pending_plans import MOST_FOR_ONE, DescribedPlans, describe_plans
 from app.storage.inspect.snapshot import Policy
 from tests.hand_clock import Clock
@@ -110,7 +108,7 @@ class World:
         monkeypatch.setattr(service_module, "check_kept", lambda wire, _left: f"MODEL {wire[0]}")
         monkeypatch.setattr(service_module, "release_kept", self._release)
         monkeypatch.setattr("pwd.getpwuid", {0: "root", ANNA: "anna", BERT: "bert"}.__getitem__)
-        monkeypatch.setattr("app.dbus.callers._has_account", {ANNA, BERT}.__contains__)
+        monkeypatch.setattr("app.dbus.polkit._has_account", {ANNA, BERT}.__contains__)
         self.helper = Helper(
             cast("Any", SimpleNamespace(disks=SimpleNamespace(policy=Policy()), is_at_work=False))
         )

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from app.dbus.service import Call
-from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
+from app.domain.storage_plan.reader import IDENTITY, identity_to_wire
 from app.helper.service import IDLE_S, LOOK_S
-from app.helper.session.lifetime import LIFETIME_S, WARNING_S
+from app.helper.session.session import LIFETIME_S, WARNING_S
 from app.helper.storage.pending_plans import describe_plans
 from tests.unit.helper.test_service_access import BERT, INSPECT, MINE, OTHERS, PLAN, ROOTS, WIRE, World
 from tests.unit.helper.test_who_may_ask import LIMIT_S

@@ -24,7 +24,7 @@ from app.helper.storage.devices import find_again, find_device, node_of
 from app.helper.storage.journal import JournalEntry
 from app.helper.storage.leftovers import Leftovers
 from app.storage.inspect.snapshot import Policy
-from app.storage.layout.names import PlannedDevice
+from app.storage.layout.partitions import PlannedDevice
 from tests.unit.storage.plans import devices as devices_of
 from tests.unit.storage.plans import disk, plan_of
 

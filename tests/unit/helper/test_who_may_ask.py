@@ -10,11 +10,18 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus import callers as callers_module
-from app.dbus.callers import MOST_WAITING, Caller, Callers
-from app.dbus.introspection import load_gio
-from app.dbus.polkit import Authorization, AuthorizationRequest, OpenQuestions, QuestionLimit, parse_answer
-from app.dbus.service import Call, MethodError, Reply
+from app.dbus import polkit as callers_module
+from app.dbus.polkit import (
+    MOST_WAITING,
+    Authorization,
+    AuthorizationRequest,
+    Caller,
+    Callers,
+    OpenQuestions,
+    QuestionLimit,
+    parse_answer,
+)
+from app.dbus.service import Call, MethodError, Reply, load_gio
 from app.dbus.worker import MOST, MOST_OF_ONE_USER, Worker
 
 gi = pytest.importorskip("gi")

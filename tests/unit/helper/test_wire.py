@@ -18,7 +18,7 @@ from app.dbus.gate import (
     error_reply,
     sender_and_member,
 )
-from app.dbus.introspection import load_gio
+from app.dbus.service import load_gio
 
 gi = pytest.importorskip("gi")
 SENDER = ":1.4711"

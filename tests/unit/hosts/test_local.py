@@ -14,7 +14,7 @@ import pytest
 from app.domain.campaign.configuration import DiskTarget, FolderTarget, GroupChoice, MemoryTarget
 from app.domain.errors import TargetError, TargetLostError
 from app.domain.options.raid import Level
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.hosts.folders import run_folders, targets
 from app.hosts.folders.private_folder import open_private, write_private
 from app.hosts.folders.targets import MEMORY_FOLDER

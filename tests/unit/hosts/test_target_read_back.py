@@ -11,7 +11,7 @@ import pytest
 from app.domain.campaign.configuration import GroupChoice
 from app.domain.errors import TargetError
 from app.domain.options.raid import Level
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.hosts import own_server
 from app.hosts.own_server import check_file_attributes, check_memory_limit, check_wal_directory
 from app.probes.facts.files import attributes_of

@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget
 from app.domain.errors import ExitStatus, TargetError
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.hosts.folders import own_folders as accounts
 from app.hosts.folders import targets
 from app.hosts.folders.targets import check_target, default_folder, lies_in_memory

@@ -12,9 +12,9 @@ from app.campaign_file.writer import format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, FolderTarget, GroupChoice
 from app.domain.errors import CampaignError
 from app.domain.options.raid import Level
-from app.domain.units import GIB
-from app.hosts import zfs_cache
-from app.hosts.zfs_cache import arc_max_sentence, check_arc_max
+from app.domain.text import GIB
+from app.execution import resolve
+from app.execution.resolve import arc_max_sentence, check_arc_max
 
 GROUP = GroupChoice(("S1",), Level.SINGLE, "zfs", (), None)
 ON_ZFS = Campaign("x", (Configuration("x", DiskTarget(GROUP)),), zfs_arc_max_bytes=4 * GIB)
@@ -89,7 +89,7 @@ def test_a_folder_on_zfs_is_asked_about(tmp_path: Path, monkeypatch: pytest.Monk
     class OnZfs:
         filesystem = "zfs"
 
-    monkeypatch.setattr(zfs_cache, "mount_of", lambda _: OnZfs())
+    monkeypatch.setattr(resolve, "mount_of", lambda _: OnZfs())
     with pytest.raises(CampaignError):
         check_arc_max(IN_FOLDER, ["/srv"], tmp_path)
 

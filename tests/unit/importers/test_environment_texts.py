@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.main import main
-from app.importers.formats.settings_texts import (
+from app.importers.formats.server_statistics import (
     is_configuration,
     is_settings,
     parse_configuration,

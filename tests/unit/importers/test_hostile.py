@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers.files.lines import BadLines
+from app.importers.files.members import BadLines
 from app.importers.formats import outputs, storage_texts
 from app.importers.formats.outputs import split_output
 from app.importers.formats.storage_texts import parse_results

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers.files.lines import BadLines
-from app.importers.files.members import file_member
+from app.importers.files.members import BadLines, file_member
 from app.importers.formats import outputs
 from app.importers.formats.file_types import FileType, kind_of
 from app.importers.formats.outputs import PgbenchOutput, find_prefixes, is_output, split_output

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ForeignDataError
-from app.importers.files.lines import BadLines
+from app.importers.files.members import BadLines
 from app.importers.formats.server_statistics import ServerStatistics, is_statistics, read_statistics
 
 RUN = Path(__file__).resolve().parents[2] / "data/import/vondra-2022/i5/20220907-mdraid/0/xfs/1000/run-rw-1"

@@ -7,9 +7,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.importers.files.lines import BadLines
-from app.importers.formats.server_log_times import is_server_log, server_events, server_version, zone_of
-from app.importers.formats.settings_texts import is_pg_config, is_settings, parse_pg_config, parse_settings
+from app.importers.files.members import BadLines
+from app.importers.formats.server_statistics import (
+    is_pg_config,
+    is_server_log,
+    is_settings,
+    parse_pg_config,
+    parse_settings,
+    server_events,
+    server_version,
+    zone_of,
+)
 from app.importers.formats.storage_texts import (
     FolderNameFacts,
     StorageInfo,

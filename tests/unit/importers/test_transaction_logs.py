@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers.files import lines as lines_module
-from app.importers.files.lines import MOST_BAD_LINES, BadLines, read_lines, read_text
-from app.importers.files.members import ForeignFile, file_member
+from app.importers.files import members as lines_module
+from app.importers.files.members import (
+    MOST_BAD_LINES,
+    BadLines,
+    ForeignFile,
+    file_member,
+    read_lines,
+    read_text,
+)
 from app.importers.formats.transaction_logs import (
     is_transaction_line,
     log_format,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app import TOP
 from app.domain.io_baseline import FIO_JOBS, JobId
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.io_baseline.fio import FioError, FioTask, fio_argv, parse_fio
 
 DATA = TOP / "tests" / "data" / "io_baseline"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app import TOP
-from app.io_baseline.pg_test_fsync import has_all_methods, parse_pg_test_fsync, pg_test_fsync_argv
+from app.io_baseline.fio import has_all_methods, parse_pg_test_fsync, pg_test_fsync_argv
 
 DATA = TOP / "tests" / "data" / "io_baseline"
 

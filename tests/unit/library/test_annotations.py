@@ -10,7 +10,8 @@ import pytest
 
 from app.domain.errors import FootingError, NotARunFileError, RunFileError, UsageError
 from app.domain.run import RunState
-from app.library.annotations import (
+from app.library.entries import CampaignLock, read_entry
+from app.library.files import (
     NAME_LIMIT,
     NOTE_LIMIT,
     TAG_LIMIT,
@@ -21,7 +22,6 @@ from app.library.annotations import (
     clean_note,
     read_tags,
 )
-from app.library.entries import CampaignLock, read_entry
 from app.runfile.reader import RunFile
 from tests.fix_runs import change_run
 from tests.fix_window import Trial, begin_trial, write_trial

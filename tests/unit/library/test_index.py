@@ -11,7 +11,7 @@ import pytest
 from app import TOP
 from app.domain.run import RunState
 from app.library import scan as library_scan
-from app.library.annotations import Annotations, annotate
+from app.library.files import Annotations, annotate
 from app.library.scan import LibraryIndex, LibraryScan, ListedRun, index_path, read_listed
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 

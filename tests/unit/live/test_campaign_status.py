@@ -12,8 +12,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
-from app.live.campaign_follower import CampaignFollower
-from app.live.campaign_status import CampaignWatch, RunStatus, remaining_seconds
+from app.live.campaign_follower import CampaignFollower, CampaignWatch, RunStatus, remaining_seconds
 from app.runfile.writer import RunFileWriter
 from tests.fix_window import Trial, begin_trial, write_trial
 
@@ -186,7 +185,7 @@ def test_finished_files_are_opened_once(live: Path, monkeypatch: pytest.MonkeyPa
     def refuse(path: Path) -> None:
         raise AssertionError(path)
 
-    monkeypatch.setattr("app.live.campaign_status.RunFile", refuse)
+    monkeypatch.setattr("app.live.campaign_follower.RunFile", refuse)
     assert watch.read().runs == first.runs
 
 

@@ -20,7 +20,7 @@ from app.live.race import (
     take_runs,
     width_at,
 )
-from app.live.replay import ReplayClock
+from app.live.snapshot import ReplayClock
 from app.runfile.series import RunData, load_run_data
 from tests.fix_runs import Shape, tps_of, write_run
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.run import Phase, RunState
-from app.live.replay import LEAD_S, ReplaySource, load_replay
+from app.live.snapshot import LEAD_S, ReplaySource, load_replay
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import CommandRecord

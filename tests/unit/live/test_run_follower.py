@@ -13,11 +13,11 @@ from app.domain.errors import RunFileError
 from app.domain.json_value import Json
 from app.domain.run import Phase, RunState
 from app.domain.step_progress import Operation, StepProgress
+from app.execution.recovery import begin_live_file, move_to_library
 from app.library.entries import CampaignLock
 from app.live.campaign_follower import RunFollower
 from app.live.snapshot import QUIET_S, latest_numbers
 from app.process.starter import CommandOutcome
-from app.recording.live_file import begin_live_file, move_to_library
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunFileWriter

@@ -19,18 +19,18 @@ from app.domain.options.format_spec import (
 from app.domain.options.kinds import (
     Choice,
     ExpectedToken,
+    FormatOption,
     Integer,
     ReadbackProgram,
     ReadbackToken,
     ShownBy,
     Spelling,
+    Stage,
 )
-from app.domain.options.option import FormatOption, Stage
-from app.domain.options.option_spec import ChoiceValue, OptionText
+from app.domain.options.option_spec import ChoiceValue, Component, OptionText
 from app.domain.options.raid import Assembler, Level
 from app.domain.options.refusals import Action, ConflictRule
-from app.domain.units import KIB, MIB
-from app.domain.versions import Component
+from app.domain.text import KIB, MIB
 
 PACE: Final = FormatOption(
     "pace",

@@ -18,10 +18,9 @@ from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role, StoragePlan, plan_as_mapping
-from app.domain.storage_plan.reader import parse_plan
-from app.domain.storage_plan.wire import plan_from_wire, plan_to_wire
-from app.domain.units import GIB
-from app.draft.disks.commands import devices_of, making_lines, plan_of
+from app.domain.storage_plan.reader import parse_plan, plan_from_wire, plan_to_wire
+from app.domain.text import GIB
+from app.draft.commands import devices_of, making_lines, plan_of
 from app.draft.disks.filesystems import (
     choose_filesystem,
     circumstances,
@@ -34,12 +33,12 @@ from app.draft.disks.target import read_target
 from app.draft.fields.state import DisksDraft
 from app.execution.run_description import describe_target
 from app.importers.formats.storage_texts import read_storage
-from app.probes.sources.kernel_threads import family_of
+from app.probes.sources.processes import family_of
 from app.runfile.metadata.environment import read_environment_facts
 from app.storage.checks.readback import ReadBackError, read_back
-from app.storage.layout.availability import Support, filesystem_availability
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import SignatureIs
+from app.storage.layout.disk_target import Support, filesystem_availability
 from app.storage.layout.steps import ReadBack
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram

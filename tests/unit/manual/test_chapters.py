@@ -14,21 +14,19 @@ from app import TOP
 from app.analysis.data_set import MOST_CACHED
 from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
-from app.arguments.chapters import filled_text
-from app.arguments.declared import build_parser
+from app.arguments.declared import build_parser, filled_text
 from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.head import list_recipes
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.matrix import RunOrder
 from app.domain.disturbances import describe_thresholds
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
-from app.domain.options.option_spec import Safety
+from app.domain.options.option_spec import Safety, words_of
 from app.domain.options.raid import LAYOUTS
-from app.domain.options.raid_choice import words_of
 from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder, default_folder, templates_folder
 from app.hosts.machine_lock import SHARED_LOCK

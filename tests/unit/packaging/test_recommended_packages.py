@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.domain.filesystems import FILESYSTEMS
-from app.storage.layout.availability import MDADM, PARTITION_PROGRAMS
+from app.storage.layout.disk_target import MDADM, PARTITION_PROGRAMS
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 ESSENTIAL = {"util-linux"}

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from app.postgres.configuration_text import (
+    BACKUP_ROLE,
     format_configuration,
     format_hba,
     format_ident,
     initdb_arguments,
 )
-from app.postgres.connection import BACKUP_ROLE
 from app.postgres.settings import Origin, Setting
 
 

@@ -4,7 +4,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from app.domain.errors import ServerError
-from app.postgres.connection import connect, connection_string
+from app.postgres.configuration_text import connect, connection_string
 from app.postgres.libpq_environment import forget_libpq_environment
 
 

@@ -11,7 +11,7 @@ import pytest
 from psycopg.pq import Conninfo
 
 from app.domain.errors import RefusedError, TargetError
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.postgres.existing.address import (
     ALLOWED,
     ServerAddress,

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, load_script, random_bytes
+from app.postgres.pgbench.scale import LEAST_RATIO, MOST_RATIO, load_script, random_bytes
 
 RATIOS = st.floats(LEAST_RATIO, MOST_RATIO)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.domain.errors import RefusedError, TargetError
-from app.domain.quoting.shown import FEW, shown
-from app.domain.units import GIB
+from app.domain.quoting import FEW, shown
+from app.domain.text import GIB
 from app.postgres.existing.address import error_line, open_address
 from app.postgres.existing.look import ServerLook, ServerNeeds, check_server, look_at_server
 from tests.false_server import Column, answering, false_server, welcome

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.domain.campaign.configuration import BuiltinScript, DataSize, Script, Workload, WorkloadPhase
 from app.domain.errors import CampaignError
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.postgres.pgbench.scale import (
     BYTES_PER_SCALE,
     MAX_SCALE,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.domain.campaign.configuration import PostgresChoice, Workload, WorkloadPhase
 from app.domain.errors import CampaignError
-from app.domain.units import GIB, MIB
+from app.domain.text import GIB, MIB
 from app.postgres.presets import PRESETS, Sizing
 from app.postgres.settings import (
     OWNED,

@@ -9,18 +9,18 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, MemoryTarget
-from app.domain.campaign.server_options import safe_without, server_options
+from app.domain.campaign.disk_target import safe_without, server_options
 from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role
 from app.postgres.configuration_text import (
+    BENCH_ROLE,
     Tablespaces,
     bench_statements,
     check_places,
     roles_of,
     tablespace_options,
 )
-from app.postgres.connection import BENCH_ROLE
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
 
 SPACES = Tablespaces(((Role.TABLES, "/t/tablespace"), (Role.INDEXES, "/i/it's")))

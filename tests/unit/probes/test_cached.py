@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.probes.base.backing_devices import Mount
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.facts import files

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from app.probes.sources.clock import ClockEventKind, ClockWatch
+from app.recording.recorder import ClockEventKind, ClockWatch
 
 
 class Clocks:

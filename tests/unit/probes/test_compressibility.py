@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.facts import files
 from app.probes.facts.files import PIECE_BYTES, sample_compression

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.sources import kernel_threads
-from app.probes.sources.kernel_threads import KernelThreadsProbe, family_of
+from app.probes.sources import processes
+from app.probes.sources.processes import KernelThreadsProbe, family_of
 from tests.unit.probes.fakes import CONTEXT, HandClock, add_process, set_children, values, write
 
 
@@ -108,7 +108,7 @@ def test_threads_that_ended_are_forgotten(proc: Path) -> None:
 
 
 def test_too_many_workers(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_threads, "KEPT_FILES", 2)
+    monkeypatch.setattr(processes, "KEPT_FILES", 2)
     for pid in range(30, 33):
         add_thread(proc, pid, f"kworker/{pid}:0", 0)
     set_children(proc, 2, [10, 11, 30, 31, 32])
@@ -123,7 +123,7 @@ def test_too_many_workers(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_beyond_open_files(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_threads, "KEPT_FILES", 1)
+    monkeypatch.setattr(processes, "KEPT_FILES", 1)
     probe, clock = begin(proc)
     clock.advance(1)
     add_thread(proc, 10, "jbd2/sda1-8", 10**8)

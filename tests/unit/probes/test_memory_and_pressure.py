@@ -9,9 +9,8 @@ import pytest
 from app.domain.metrics import METRICS
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.remote.connection import PROGRAM
-from app.probes.sources import pressure
-from app.probes.sources.memory import MemoryProbe
-from app.probes.sources.pressure import PressureProbe, parse_pressure
+from app.probes.sources import cpu
+from app.probes.sources.cpu import MemoryProbe, PressureProbe, parse_pressure
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 # recorded on Linux 6.18, shortened
@@ -96,12 +95,12 @@ def test_pressure_is_never_more_than_the_whole(tmp_path: Path) -> None:
 
 
 def test_metrics_and_machines_elsewhere_have_same_pressures() -> None:
-    read = {f"pressure.{name}_{kind}" for name, kinds in pressure.WANTED.items() for kind in kinds}
+    read = {f"pressure.{name}_{kind}" for name, kinds in cpu.WANTED.items() for kind in kinds}
     assert read == {metric for metric in METRICS if metric.startswith("pressure.")}
     (asked,) = re.findall(
         r"for name in (.*); do\n *\[ -r \"/proc/pressure/", PROGRAM.read_text(encoding="utf-8")
     )
-    assert asked.split() == list(pressure.RESOURCES)
+    assert asked.split() == list(cpu.RESOURCES)
 
 
 def test_cpu_pressure_without_full() -> None:

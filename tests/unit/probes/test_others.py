@@ -12,10 +12,16 @@ from app.domain.errors import ProgramError
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount, Resolver, merged
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sampling.sampler import ProbeSlot
-from app.probes.sources.others.foreign_io import ForeignIoProbe, other_groups, parse_io_stat
-from app.probes.sources.others.maintenance import MaintenanceProbe, PoolScanProbe, maintenance_of, parse_scan
-from app.probes.sources.others.processors import FrequencyProbe, ThrottlingProbe
-from app.probes.sources.others.swap_in import PAGE_BYTES, SwapInProbe, parse_swapped_in
+from app.probes.sources.cpu import PAGE_BYTES, FrequencyProbe, SwapInProbe, ThrottlingProbe, parse_swapped_in
+from app.probes.sources.others.foreign_io import (
+    ForeignIoProbe,
+    MaintenanceProbe,
+    PoolScanProbe,
+    maintenance_of,
+    other_groups,
+    parse_io_stat,
+    parse_scan,
+)
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 DATA: Final = Path(__file__).parents[2] / "data"

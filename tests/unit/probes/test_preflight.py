@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import GIB
+from app.domain.text import GIB
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount
 from app.probes.preflight.checks import (
     WRITTEN_EPOCH_S,

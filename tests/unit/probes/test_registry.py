@@ -10,10 +10,7 @@ import pytest
 from app.domain.metrics import METRICS
 from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
-from app.probes.sources.arrays import ArraysProbe
-from app.probes.sources.block_devices import BlockDevicesProbe
-from app.probes.sources.btrfs import BtrfsProbe
-from app.probes.sources.zfs import ZfsProbe
+from app.probes.sources.block_devices import ArraysProbe, BlockDevicesProbe, BtrfsProbe, ZfsProbe
 
 PROJECT = Path(__file__).resolve().parents[3]
 

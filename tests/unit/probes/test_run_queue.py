@@ -12,7 +12,7 @@ import pytest
 
 from app.domain.metrics import METRICS
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.sources.run_queue import MOST_PROCESSES, RunQueueProbe, parse_run_delay
+from app.probes.sources.processes import MOST_PROCESSES, RunQueueProbe, parse_run_delay
 from tests.unit.probes.fakes import HandClock, set_children, values, write
 
 RECORDED = b"77216393 2033413 96\n"  # Linux 6.18, a backend

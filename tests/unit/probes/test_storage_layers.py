@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.sources.arrays import ArraysProbe, parse_sync_remaining
-from app.probes.sources.btrfs import BtrfsProbe, parse_numbers
-from app.probes.sources.zfs import ZfsProbe, parse_kstat
+from app.probes.sources.block_devices import (
+    ArraysProbe,
+    BtrfsProbe,
+    ZfsProbe,
+    parse_kstat,
+    parse_numbers,
+    parse_sync_remaining,
+)
 from tests.unit.probes.fakes import CONTEXT, HandClock, values
 
 RECORDED = Path(__file__).parents[2] / "data/probes"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.probes.facts import files
 from app.probes.facts.files import StoredBytes, stored_bytes
 

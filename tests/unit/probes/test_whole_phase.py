@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from app.probes.base.probe import ProbeContext, ServerSources
-from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.base.probe import ProbeContext, RemoteMachine, ServerSources, SshDestination
 from app.probes.sampling.sampler import WholePhase
 
 _BUSY = "import time\nwhile time.process_time() < 0.6: pass"

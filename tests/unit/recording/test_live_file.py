@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import RunFileError
-from app.recording.live_file import begin_live_file, discard_live_file, move_to_library
+from app.execution.recovery import begin_live_file, discard_live_file, move_to_library
 from app.runfile.reader import RunFile
 from tests.made_runs import finished_run, write_run
 

@@ -16,9 +16,9 @@ from app.export.anonymize import Anonymizer
 from app.report.blocks import BarFigure, Grid, Report, ReportTable, Text, TextRole
 from app.report.findings import Findings, find
 from app.report.options import ReportOptions
-from app.report.recommendation import recommend
 from app.report.report import compose, read_findings, read_report
 from app.report.report_data import RunSeries, read_runs
+from app.report.take_with_you import recommend
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.report.test_report_content import single_blocks, words

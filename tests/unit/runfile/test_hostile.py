@@ -20,12 +20,10 @@ from app.comparison.warnings import comparison_warnings
 from app.domain.errors import FootingError, RunFileError
 from app.export.comparison import comparison_as_json
 from app.export.runs import describe_run, export_runs, finite
-from app.library.annotations import Annotations, annotate
 from app.library.entries import UNREADABLE, read_entry
-from app.library.files import copy_into_library
+from app.library.files import Annotations, annotate, copy_into_library
 from app.library.scan import LibraryIndex, LibraryScan, list_runs, read_listed
-from app.live.campaign_follower import GrowingRun
-from app.live.campaign_status import CampaignWatch
+from app.live.campaign_follower import CampaignWatch, GrowingRun
 from app.report.report import read_report
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.postgres.pgbench.histogram import Histogram
-from app.runfile.latency_series import LatencySeries
+from app.runfile.series import LatencySeries
 from app.runfile.writer import LatencySecond
 
 SECONDS = 1500

@@ -33,7 +33,7 @@ from app.domain.json_value import Json
 from app.domain.messages.message import Message
 from app.domain.messages.message import say as say_code
 from app.domain.options.raid import Level
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.draft.draft import configuration_differences
 from app.export.comparison import comparison_as_json
 from app.library.entries import LibraryEntry, option_words, read_entry, workload_words

@@ -18,12 +18,19 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.option_spec import NOT_DURABLE as LOSING
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.domain.units import KIB
-from app.postgres.page_writes import MOST_PAGE_BYTES, PageWrites, page_writes
+from app.domain.text import KIB
 from app.postgres.settings import Setting
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
-from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED, judged_marks
+from app.runfile.metadata.safety import (
+    MOST_PAGE_BYTES,
+    NOT_DURABLE,
+    UNSAFE,
+    UNVERIFIED,
+    PageWrites,
+    judged_marks,
+    page_writes,
+)
 from app.runfile.reader import RunFile
 from tests.fix_window import Trial, write_trial
 from tests.unit.importers.imports import VONDRA, bring_in

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from app.statistics.best import possibly_best
+from app.statistics.selection import possibly_best
 from app.statistics.verdict import Samples, Verdict, compare_family
 from tests.simulated_cells import best_sets
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.statistics.chosen import ChoiceAmong
-from app.statistics.student_t import student_t_quantile
+from app.statistics.sample_size import student_t_quantile
+from app.statistics.verdict import ChoiceAmong
 
 FAR = -1e9
 

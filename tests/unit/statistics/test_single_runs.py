@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.single_runs import chance_of, needed_spread
+from app.statistics.sample_size import chance_of, needed_spread
 
 
 def test_needed_spread_error_rate() -> None:

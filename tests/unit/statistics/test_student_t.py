@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.statistics.student_t import student_t_quantile, student_t_tail
+from app.statistics.sample_size import student_t_quantile, student_t_tail
 from tests.cases import each_case
 
 TABLE = Path(__file__).parents[2] / "data" / "statistics" / "student_t.csv"

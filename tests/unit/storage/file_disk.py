@@ -11,7 +11,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.layout.conditions import SessionPartition, SignatureIs
 from app.storage.system.device import OpenDevice
 from app.storage.system.programs import CompletedProgram

@@ -14,7 +14,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
-from app.domain.units import GIB, KIB
+from app.domain.text import GIB, KIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.steps import Step, describe, undo_of
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks, plan_of

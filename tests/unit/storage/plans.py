@@ -9,7 +9,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.partitions import Names, PlannedDevice
 from app.storage.layout.steps import Step
 
 FOLDER = "/run/pgfooting/session"

@@ -8,9 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from app.storage.system import answers
-from app.storage.system.answers import NoAnswerError, check_answers, find_unanswered
-from app.storage.system.programs import TIMED_OUT, CompletedProgram, HangingProgramError
+from app.storage.system import programs
+from app.storage.system.programs import (
+    TIMED_OUT,
+    CompletedProgram,
+    HangingProgramError,
+    NoAnswerError,
+    check_answers,
+    find_unanswered,
+)
 
 
 class Child:
@@ -29,7 +35,7 @@ def node(tmp_path: Path) -> Iterator[str]:
     path = tmp_path / "sdx"
     path.write_bytes(bytes(4096))
     yield str(path)
-    answers._waiting.clear()
+    programs._waiting.clear()
 
 
 def test_a_file_answers(node: str) -> None:
@@ -45,7 +51,7 @@ def test_one_child_hangs_at_a_time(node: str, monkeypatch: pytest.MonkeyPatch) -
         children.append(Child())
         raise HangingProgramError(cast("Any", children[-1]))
 
-    monkeypatch.setattr(answers, "run_program", hang)
+    monkeypatch.setattr(programs, "run_program", hang)
     for _ in range(3):
         with pytest.raises(NoAnswerError, match="does not answer"):
             check_answers(node)
@@ -60,9 +66,9 @@ def test_one_child_hangs_at_a_time(node: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_late_is_no_answer(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
     late = CompletedProgram(("dd",), TIMED_OUT, "", "", 20.0)
-    monkeypatch.setattr(answers, "run_program", lambda *_, **__: late)
+    monkeypatch.setattr(programs, "run_program", lambda *_, **__: late)
     with pytest.raises(NoAnswerError):
         check_answers(node)
     failed = CompletedProgram(("dd",), 1, "", "Input/output error", 0.1)
-    monkeypatch.setattr(answers, "run_program", lambda *_, **__: failed)
+    monkeypatch.setattr(programs, "run_program", lambda *_, **__: failed)
     check_answers(node)

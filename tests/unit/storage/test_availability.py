@@ -11,9 +11,9 @@ import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import Program
+from app.domain.options.option_spec import KERNEL, Component, format_version, parse_version
 from app.domain.options.raid import Level
-from app.domain.versions import KERNEL, Component, format_version, parse_version
-from app.storage.layout.availability import (
+from app.storage.layout.disk_target import (
     Reason,
     Support,
     array_availability,

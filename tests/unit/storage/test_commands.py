@@ -16,10 +16,10 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import ArrayRuns, FactIs, NoSignature
-from app.storage.layout.names import HOST, Names, PlannedDevice
+from app.storage.layout.partitions import HOST, Names, PlannedDevice
 from app.storage.layout.steps import (
     ClaimDisks,
     Command,

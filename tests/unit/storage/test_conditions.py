@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.storage.checks import conditions
-from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
+from app.storage.checks import disk_checks
+from app.storage.checks.disk_checks import ConditionResult, check, pool_guid, probe
 from app.storage.layout.conditions import (
     POOL_GUID,
     ArrayRuns,
@@ -107,9 +107,9 @@ class State:
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> State:
     state = State()
-    monkeypatch.setattr(conditions, "state", state)
-    monkeypatch.setattr(conditions, "reading", state.reading)
-    monkeypatch.setattr(conditions, "table_digest", lambda _disk: state.table)
+    monkeypatch.setattr(disk_checks, "state", state)
+    monkeypatch.setattr(disk_checks, "reading", state.reading)
+    monkeypatch.setattr(disk_checks, "table_digest", lambda _disk: state.table)
     return state
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.inspect.sampling import EDGE_BYTES
 from app.storage.inspect.signatures import MAGICS, Magic, recognise
 from app.storage.inspect.snapshot import Content, Geometry

@@ -8,12 +8,12 @@ import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk_answers import Disk
+from app.domain.options.option_spec import KERNEL
 from app.domain.options.raid import Level
 from app.domain.storage_plan.reader import PlanError, plan_problems
-from app.domain.units import GIB, MIB, TIB
-from app.domain.versions import KERNEL
-from app.storage.layout.availability import Support
+from app.domain.text import GIB, MIB, TIB
 from app.storage.layout.disk_target import (
+    Support,
     check_support,
     find_disks,
     is_test_device,

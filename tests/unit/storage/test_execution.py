@@ -15,8 +15,8 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.domain.step_progress import StepProgress
 from app.storage import execution as execution_module
-from app.storage.checks import conditions
-from app.storage.checks.conditions import ConditionResult
+from app.storage.checks import disk_checks
+from app.storage.checks.disk_checks import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.conditions import (
     MountIs,
@@ -463,9 +463,9 @@ def test_libblkid_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return CompletedProgram(tuple(argv), 2, "", "", 0.0)
 
     monkeypatch.setattr(execution_module, "run_program", run)
-    monkeypatch.setattr(conditions, "run_program", run)
+    monkeypatch.setattr(disk_checks, "run_program", run)
     World().execution()._probe(("wipefs", NODE))
-    conditions.probe_with_program(("blkid", NODE))
+    disk_checks.probe_with_program(("blkid", NODE))
     assert len(limits) == 2
     assert all(0 < each <= 300 for each in limits), "seconds"
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 from app.storage.inspect.signatures import recognise
 from app.storage.inspect.snapshot import Signature
 

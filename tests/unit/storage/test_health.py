@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.storage.inspect.snapshot import SourceKnowledge
-from app.storage.spare.health import ata_status, read_health
+from app.storage.spare.content import ata_status, read_health
 from tests.unit.storage.fake_machine import add_scsi_disk, as_user, fake_machine, write
 
 
@@ -47,7 +47,7 @@ def test_other_transport_and_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def deny(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "/dev/sdb")
 
-    monkeypatch.setattr("app.storage.spare.health.opened_disk", deny)
+    monkeypatch.setattr("app.storage.spare.content.opened_disk", deny)
     for name, number in (("sdb", "8:16"), ("nvme0n1", "259:0")):
         assert read_health(places, name, number).state is SourceKnowledge.UNREADABLE
         assert read_health(as_user(places), name, number).state is SourceKnowledge.NEEDS_ROOT
@@ -63,7 +63,7 @@ def test_no_status_and_failed_answer(
     def fail(*_: object) -> None:
         raise OSError(number, os.strerror(number), "/dev/sdb")
 
-    monkeypatch.setattr("app.storage.spare.health.opened_disk", fail)
+    monkeypatch.setattr("app.storage.spare.content.opened_disk", fail)
     assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is state
 
 

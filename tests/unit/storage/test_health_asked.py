@@ -14,8 +14,8 @@ import pytest
 
 from app.storage.inspect.snapshot import Reading, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
-from app.storage.spare import health
-from app.storage.spare.health import NVME_WARNINGS, read_health, read_values
+from app.storage.spare import content
+from app.storage.spare.content import NVME_WARNINGS, read_health, read_values
 from tests.unit.storage.fake_machine import fake_machine
 from tests.unit.storage.test_health import sense
 
@@ -30,7 +30,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceFolders:
     def opened(*_: object) -> Iterator[int]:
         yield 7
 
-    monkeypatch.setattr(health, "opened_disk", opened)
+    monkeypatch.setattr(content, "opened_disk", opened)
     return fake_machine(tmp_path)
 
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from app.storage.spare.health import ata_values, nvme_values
+from app.storage.spare.content import ata_values, nvme_values
 
 
 def nvme_log(written: int) -> bytes:

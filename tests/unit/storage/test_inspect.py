@@ -13,7 +13,7 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.storage.inspect import processes as inspect_processes
-from app.storage.inspect import references as inspect_references
+from app.storage.inspect import uses as inspect_references
 from app.storage.inspect import uses as inspect_uses
 from app.storage.inspect.disk import parse_udev, read_disk
 from app.storage.inspect.snapshot import DeviceUse, Policy, Reading, Reference, SourceKnowledge

@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect import uses
-from app.storage.inspect.pieces import Progress
+from app.storage.inspect.sampling import Progress
 from app.storage.inspect.snapshot import (
     Content,
     DiskFacts,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.system.kernel_log import KernelLog, kernel_log, naming_pattern
+from app.storage.system.programs import KernelLog, kernel_log, naming_pattern
 
 RECORDS = (
     b"6,1204,5127348821,-;xfs: Unknown parameter 'nobarrier'\n",

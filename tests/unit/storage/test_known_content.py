@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.inspect.snapshot import (
     ChangesSinceRelease,
     Content,

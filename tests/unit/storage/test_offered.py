@@ -11,11 +11,11 @@ from uuid import UUID
 
 import pytest
 
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.layout.conditions import SignatureIs
 from app.storage.layout.steps import ends_fact, look_fact, table_fact
-from app.storage.system.digests import content_digest, ends_digest, table_digest
-from app.storage.wiping.offered import FilesystemUse, data_of, look_through, use_of
+from app.storage.system.device import content_digest, ends_digest, table_digest
+from app.storage.wiping.found import FilesystemUse, data_of, look_through, use_of
 from tests.unit.storage.file_disk import OURS, PARTITION, PARTITION_BYTES, FileDevice, made_disk
 
 BYTES = 400 * MIB

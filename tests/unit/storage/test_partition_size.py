@@ -12,7 +12,7 @@ from app.domain.filesystems import filesystem
 from app.domain.options.format_spec import Creation, StripeGeometry
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group
-from app.domain.units import GIB, KIB, MIB, TIB
+from app.domain.text import GIB, KIB, MIB, TIB
 from app.storage.layout.disk_target import default_partition_bytes
 from app.storage.layout.partitions import (
     alignment_of,

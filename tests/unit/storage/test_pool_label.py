@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.wiping.found import LABEL_BYTES, label_areas, names_pool
 
 RECORDED = Path(__file__).parents[2] / "data" / "storage"

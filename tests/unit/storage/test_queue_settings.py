@@ -12,32 +12,30 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.checks import queue_settings
 from app.storage.checks.readback import ReadBackError
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import table_place
-from app.storage.layout.queue_record import (
-    QueueRecord,
-    QueueSetting,
-    check_queue_facts,
-    parse_record,
-    queue_fact,
-)
 from app.storage.layout.steps import (
     CheckScheduler,
     ClaimDisks,
     Command,
     Mark,
+    QueueRecord,
+    QueueSetting,
     ReadBackQueue,
     RestoreQueue,
     SetQueue,
     SetReadAhead,
     Settle,
     Step,
+    check_queue_facts,
     describe,
     mark_fact,
+    parse_record,
+    queue_fact,
     undo_of,
 )
 from app.storage.system import state

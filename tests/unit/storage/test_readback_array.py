@@ -11,7 +11,7 @@ from app.domain.errors import StorageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, StoragePlan
-from app.domain.units import KIB
+from app.domain.text import KIB
 from app.storage.checks.readback import ReadBackError, read_back_array
 from app.storage.layout.commands import build_steps
 from app.storage.layout.steps import AwaitSync, Command, ReadBack, ReadBackArray

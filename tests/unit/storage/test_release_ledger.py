@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.domain.units import KIB, MIB
+from app.domain.text import KIB, MIB
 from app.storage.inspect.records import read_whole, record_full_read, set_aside_broken
 from app.storage.inspect.sampling import SAMPLE_BYTES, strata_of
 from app.storage.inspect.snapshot import (

@@ -38,8 +38,8 @@ from app.storage.inspect.snapshot import (
     read,
     unreadable,
 )
-from app.storage.spare.rule import SpareRule, View, judge, reading_of
 from app.storage.spare.rules import RULES, SpareDecision, decide, is_in_use
+from app.storage.spare.rules_disk import SpareRule, View, judge, reading_of
 from tests.cases import each_case
 from tests.unit.storage.blank_disk import (
     DISK,

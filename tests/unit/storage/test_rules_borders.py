@@ -27,9 +27,9 @@ from app.storage.inspect.snapshot import (
     read,
     unreadable,
 )
-from app.storage.spare.rule import View
 from app.storage.spare.rules import SpareDecision, decide, is_in_use
 from app.storage.spare.rules_content import reading_whole
+from app.storage.spare.rules_disk import View
 from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM, decided, rules_of, with_reading
 
 POLICY = Policy()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 from app.storage.inspect.sampling import (
     EDGE_BYTES,
     MOST_PIECES,

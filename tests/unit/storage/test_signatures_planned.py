@@ -8,7 +8,7 @@ from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Group, Role, StoragePlan
-from app.domain.units import KIB
+from app.domain.text import KIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.commands_filesystem import filesystem_steps
 from app.storage.layout.conditions import POOL_GUID, NoBtrfs

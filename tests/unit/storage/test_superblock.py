@@ -13,11 +13,11 @@ import pytest
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.format_spec import Creation, joined
-from app.domain.options.option import Stage
+from app.domain.options.kinds import Stage
 from app.domain.options.raid import Level, layout
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage.inspect.signatures import recognise
-from app.storage.layout.availability import Support, filesystem_availability
+from app.storage.layout.disk_target import Support, filesystem_availability
 from app.storage.wiping.found import HEAD_BYTES, TAIL_BYTES, parse_listing
 
 ROOM = 512 * MIB

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.storage.system import threads
-from app.storage.system.threads import share_files
+from app.storage.system import state
+from app.storage.system.state import share_files
 
 
 def in_another_thread(action: Callable[[int], None]) -> None:
@@ -22,14 +22,14 @@ def test_kernel_compares_descriptor_tables() -> None:
     shared: list[bool] = []
     in_another_thread(lambda thread: shared.append(share_files(os.getpid(), thread)))
     assert share_files(os.getpid(), os.getppid()) is False
-    number = threads._KCMP.get(os.uname().machine)
+    number = state._KCMP.get(os.uname().machine)
     assert shared == [number is not None]
 
 
 @pytest.mark.parametrize("unknown", ["machine", "words of 32 bits"])
 def test_threads_read_one_by_one_without_kcmp(monkeypatch: pytest.MonkeyPatch, unknown: str) -> None:
     if unknown == "machine":
-        monkeypatch.setattr(threads, "_KCMP", {})
+        monkeypatch.setattr(state, "_KCMP", {})
     else:
         monkeypatch.setattr("sys.maxsize", 2**31 - 1)
 

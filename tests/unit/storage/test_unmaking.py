@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from app.domain.errors import CancelledError, StorageError
-from app.domain.units import MIB
+from app.domain.text import MIB
 from app.storage import execution as execution_module
-from app.storage.checks.conditions import ConditionResult
+from app.storage.checks.disk_checks import ConditionResult
 from app.storage.execution import Execution
 from app.storage.layout.conditions import (
     Condition,
@@ -38,8 +38,8 @@ from app.storage.layout.steps import (
     table_fact,
 )
 from app.storage.system import state
-from app.storage.system.digests import content_digest
-from app.storage.system.time_limits import TimeBudget
+from app.storage.system.device import content_digest
+from app.storage.system.programs import TimeBudget
 from app.storage.wiping.wipe import InUseError, KeptError
 from tests.unit.storage.file_disk import FileDevice
 from tests.unit.storage.plans import disk

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import CancelledError, StorageError
-from app.storage.system import state, waiting
-from app.storage.system.programs import CompletedProgram
-from app.storage.system.time_limits import TimeBudget
-from app.storage.system.waiting import NODE_S, await_node, await_sync, lock
+from app.storage.system import programs, state
+from app.storage.system.programs import NODE_S, CompletedProgram, TimeBudget, await_node, await_sync, lock
 from tests.hand_clock import Clock
 
 NODE = "/dev/sdb1"
@@ -26,15 +24,15 @@ def never() -> bool:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(waiting, "time", clock)
+    monkeypatch.setattr(programs, "time", clock)
     return clock
 
 
 def test_udevd_is_there_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path / "control")
-    assert not waiting.udevd_runs()
+    monkeypatch.setattr(programs, "_UDEV_CONTROL", tmp_path / "control")
+    assert not programs.udevd_runs()
     (tmp_path / "control").touch()
-    assert waiting.udevd_runs()
+    assert programs.udevd_runs()
 
 
 @pytest.mark.parametrize(("kind", "others"), [(fcntl.LOCK_EX, fcntl.LOCK_SH), (fcntl.LOCK_SH, fcntl.LOCK_EX)])
@@ -223,20 +221,20 @@ def udevadm(code: int, asked: list[tuple[str, ...]]) -> Callable[[Sequence[str]]
 def test_udevd_waits_for_our_devices_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sizes = {"/dev/sda": 7, "/dev/sda1": 7}
     monkeypatch.setattr(state, "size_bytes", lambda node: sizes.get(node, 0))
-    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path)
+    monkeypatch.setattr(programs, "_UDEV_CONTROL", tmp_path)
     asked: list[tuple[str, ...]] = []
     nodes = ("/dev/sda", "/dev/sda1", "/dev/gone")
-    assert waiting.await_udevd(nodes, udevadm(0, asked)) is not None
+    assert programs.await_udevd(nodes, udevadm(0, asked)) is not None
     assert asked == [
         ("udevadm", "control", "--ping"),
         ("udevadm", "trigger", "--action=change", "--settle", "/dev/sda", "/dev/sda1"),
     ]
     assert not any("settle" in argv for argv in asked), "which waits for every device"
     asked.clear()
-    failed = waiting.await_udevd(nodes, udevadm(1, asked))
+    failed = programs.await_udevd(nodes, udevadm(1, asked))
     assert failed is not None
     assert (failed.exit_code, len(asked)) == (1, 1)
-    assert waiting.await_udevd(("/dev/gone",), udevadm(0, asked)) is None
-    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path / "none")
-    assert waiting.await_udevd(nodes, udevadm(0, asked)) is None
+    assert programs.await_udevd(("/dev/gone",), udevadm(0, asked)) is None
+    monkeypatch.setattr(programs, "_UDEV_CONTROL", tmp_path / "none")
+    assert programs.await_udevd(nodes, udevadm(0, asked)) is None
     assert len(asked) == 1

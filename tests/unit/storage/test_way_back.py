@@ -14,10 +14,9 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import StorageError
-from app.domain.units import MIB
-from app.storage.checks import conditions
-from app.storage.checks.conditions import ConditionResult, check
-from app.storage.checks.hooks import Hooks, User
+from app.domain.text import MIB
+from app.storage.checks import disk_checks
+from app.storage.checks.disk_checks import ConditionResult, Hooks, User, check
 from app.storage.layout.conditions import ArrayRuns, Condition
 from app.storage.layout.steps import (
     Mark,
@@ -30,10 +29,11 @@ from app.storage.layout.steps import (
     table_fact,
 )
 from app.storage.system import state
-from app.storage.system.digests import content_digest, ends_digest, table_digest
-from app.storage.system.time_limits import TimeBudget
-from app.storage.wiping import offered, wipe
-from app.storage.wiping.offered import look_through
+from app.storage.system.device import content_digest, ends_digest, table_digest
+from app.storage.system.programs import TimeBudget
+from app.storage.wiping import found as offered
+from app.storage.wiping import wipe
+from app.storage.wiping.found import look_through
 from app.storage.wiping.wipe import KeptError, Wiper
 from tests.unit.storage.file_disk import BYTES, OURS, PARTITION, PARTITION_BYTES, FileDevice, made_disk
 from tests.unit.storage.plans import disk
@@ -129,7 +129,7 @@ def root_over(device: FileDevice, monkeypatch: pytest.MonkeyPatch) -> Root:
     monkeypatch.setattr(state, "device_number", lambda _node: "8:16")
     monkeypatch.setattr(wipe, "locked", lambda *_: nullcontext())
     monkeypatch.setattr(wipe, "exclusive", device.opened)
-    for module in (conditions, offered):
+    for module in (disk_checks, offered):
         monkeypatch.setattr(module, "reading", device.opened)
     return made
 

@@ -14,9 +14,8 @@ import pytest
 from app.domain.errors import RefusedError
 from app.domain.messages.message import message_to_json
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import GIB, MIB
-from app.storage.checks.conditions import ConditionResult
-from app.storage.checks.hooks import User
+from app.domain.text import GIB, MIB
+from app.storage.checks.disk_checks import ConditionResult, User
 from app.storage.layout.conditions import (
     ArrayRuns,
     Condition,
@@ -28,7 +27,7 @@ from app.storage.layout.conditions import (
 )
 from app.storage.layout.steps import Mark, Wipe, mark_fact, written_fact
 from app.storage.system import state
-from app.storage.system.time_limits import TimeBudget
+from app.storage.system.programs import TimeBudget
 from app.storage.wiping import wipe
 from app.storage.wiping.wipe import InUseError, KeptError, Wiper
 

@@ -19,17 +19,18 @@ from typing_extensions import override
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
-from app.domain.units import GIB, KIB, MIB
+from app.domain.text import GIB, KIB, MIB
 from app.storage.inspect.signatures import MAGICS
 from app.storage.layout.conditions import SignatureIs
 from app.storage.layout.steps import Mark
 from app.storage.system.device import OpenDevice, exclusive
-from app.storage.system.time_limits import TimeBudget
-from app.storage.wiping import saved
+from app.storage.system.programs import TimeBudget
+from app.storage.wiping import found as offered
 from app.storage.wiping.found import (
     HEAD_BYTES,
     TAIL_BYTES,
     FoundSignature,
+    SavedSignatures,
     areas,
     is_of_session,
     is_ours,
@@ -37,7 +38,6 @@ from app.storage.wiping.found import (
     label_areas,
     parse_listing,
 )
-from app.storage.wiping.saved import SavedSignatures
 from app.storage.wiping.wipe import WipeVerdict, judge_content
 
 NODE = "/dev/sdb1"
@@ -213,10 +213,10 @@ def test_copies_are_kept_by_number_and_size(tmp_path: Path, monkeypatch: pytest.
     assert copies.folder.stat().st_mode & 0o777 == 0o700
     copies.save("sdb1-partition", 0, b"new")
     assert old.exists()
-    monkeypatch.setattr(saved, "MOST_COPIES", 2)
+    monkeypatch.setattr(offered, "MOST_COPIES", 2)
     copies.save("sdb1-partition", 0, b"newer")
     assert kept(copies) == [b"new", b"newer"]
-    monkeypatch.setattr(saved, "MOST_BYTES", 1)
+    monkeypatch.setattr(offered, "MOST_BYTES", 1)
     copies.save("sdb1-partition", 0, b"newest")
     assert kept(copies) == [b"newest"]
 
@@ -238,7 +238,7 @@ def test_copies_outlive_a_wrong_clock(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.undo()
     copies.save("sdb1", 0, b"after")
     assert sorted(kept(copies)) == [b"after", b"before", b"of an older helper", b"then"]
-    monkeypatch.setattr(saved, "MOST_COPIES", 3)
+    monkeypatch.setattr(offered, "MOST_COPIES", 3)
     copies.save("sdb1", 0, b"last")
     assert kept(copies) == [b"then", b"after", b"last"]
 
@@ -258,7 +258,7 @@ def test_64_mib_of_copies(tmp_path: Path) -> None:
     copies.save("sdb1", 0, b"newest")
     assert not oldest.exists()
     assert len(list(copies.folder.iterdir())) == 4
-    assert saved.MOST_COPIES == 10_000
+    assert offered.MOST_COPIES == 10_000
 
 
 def test_exclusive_flags(monkeypatch: pytest.MonkeyPatch) -> None:

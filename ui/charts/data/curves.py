@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from app.domain.text import tr
 from app.runfile.series import MEAN_S, running_mean
-from ui.charts.data.plotted_run import PlotDataset, WithBand
-from ui.charts.data.registry import EACH, EVERY, PERCENTILE, ChartSpec, CurveSpec
+from ui.charts.data.registry import EACH, EVERY, PERCENTILE, ChartSpec, CurveSpec, PlotDataset, WithBand
 from ui.charts.data.scale import GAP_S
 
 # Minima and maxima of a series at several resolutions.

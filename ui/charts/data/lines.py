@@ -19,8 +19,7 @@ from PySide6.QtGui import QColor
 
 from app.domain.text import tr
 from ui.charts.data.curves import MOST_WITH_ALL_CURVES, CurveData, Pyramid
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import ChartSpec, CurveSpec
+from ui.charts.data.registry import ChartSpec, CurveSpec, RunTrace
 from ui.charts.data.scale import GAP_S, Range, format_value
 from ui.theme import STYLES, Theme
 

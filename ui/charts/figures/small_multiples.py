@@ -14,8 +14,7 @@ from app.domain.text import tr
 from app.runfile.series import mean_width
 from ui.charts.data.curves import CurveData, curve_data, width_words
 from ui.charts.data.lines import Line, LineStyler
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import ChartSpec
+from ui.charts.data.registry import ChartSpec, RunTrace
 from ui.charts.data.scale import (
     Frame,
     Range,

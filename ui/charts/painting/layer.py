@@ -28,8 +28,7 @@ from ui.charts.painting.painting import (
     paint_stalls,
     paint_warm_up,
 )
-from ui.painting import painting
-from ui.theme import Theme
+from ui.theme import Theme, painting
 
 _ROUNDING_S: Final = 0.5
 _TAIL_S: Final = 40.0

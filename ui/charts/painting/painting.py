@@ -22,8 +22,7 @@ from app.runfile.series import PhaseRegion
 from ui.charts.data.curves import Pyramid
 from ui.charts.data.lines import Line
 from ui.charts.data.scale import Array, Frame
-from ui.painting import painting
-from ui.theme import Appearance, Theme
+from ui.theme import Appearance, Theme, painting
 
 _POLYGONS: Final = (
     ((0.0, -1.0), (0.0, -1.0), (0.0, -1.0)),  # the circle, which is painted separately

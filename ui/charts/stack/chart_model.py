@@ -18,8 +18,16 @@ from ui.charts.data.curves import (
     with_width,
 )
 from ui.charts.data.lines import BandKind, Line, LineStyler, limit_lines
-from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, notes_of, phases_of
-from ui.charts.data.registry import ChartSpec, CurveSpec
+from ui.charts.data.registry import (
+    ChartSpec,
+    CurveSpec,
+    PlotDataset,
+    RunTrace,
+    devices_words,
+    load_words,
+    notes_of,
+    phases_of,
+)
 from ui.charts.data.scale import TIME, Range, XAxisKind
 from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme

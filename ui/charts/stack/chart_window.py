@@ -19,10 +19,10 @@ from ui.charts.data.registry import charts_along
 from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL
-from ui.widgets.formatting import tooltip
-from ui.widgets.ordered_list import OrderedList
-from ui.widgets.screen_room import screen_room
+from ui.widgets.fields import OrderedList
+from ui.widgets.layouts import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
+from ui.widgets.texts import tooltip
 
 _SAMPLE = QSize(24, 12)
 _KEY = Qt.ItemDataRole.UserRole

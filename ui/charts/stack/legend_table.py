@@ -29,15 +29,13 @@ from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from ui.charts.data.curves import Array, CurveData
-from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import ChartSpec, CurveSpec
+from ui.charts.data.registry import ChartSpec, CurveSpec, RunTrace
 from ui.charts.data.scale import Range, format_value
 from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.chart_model import ChartModel
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL, TINY
-from ui.widgets.formatting import tooltip
-from ui.widgets.texts import ElidedComboBox, plain_label
+from ui.widgets.texts import ElidedComboBox, plain_label, tooltip
 
 _LEGEND_HIGH: Final = 95.0
 

@@ -33,8 +33,7 @@ from ui.charts.data.lines import Line
 from ui.charts.data.scale import TIME, XAxisKind
 from ui.charts.painting.painting import paint_sample
 from ui.charts.painting.sheet_painting import LEFT
-from ui.painting import painting
-from ui.theme import SMALL, TINY, Theme
+from ui.theme import SMALL, TINY, Theme, painting
 
 if TYPE_CHECKING:
     from ui.charts.stack.chart import Chart

@@ -25,13 +25,19 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.text import tr, trn
-from app.domain.units import format_duration
+from app.domain.text import format_duration, tr, trn
 from app.runfile.series import RunData, mean_width
 from ui.charts.data.curves import needed
 from ui.charts.data.lines import BandKind, Line
-from ui.charts.data.plotted_run import RunTrace, notes_of
-from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, ChartSpec, charts_along, expanded
+from ui.charts.data.registry import (
+    CHARTS,
+    DEFAULT_CHARTS,
+    ChartSpec,
+    RunTrace,
+    charts_along,
+    expanded,
+    notes_of,
+)
 from ui.charts.data.scale import TIME, Range, XAxisKind, XQuantity, format_moment, format_value
 from ui.charts.painting.crosshair import Reading
 from ui.charts.painting.painting import ChartBackground

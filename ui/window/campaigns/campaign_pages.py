@@ -30,11 +30,10 @@ from app.library.entries import why_not_writable
 from app.preferences import read_preferences
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
-from ui.widgets.formatting import one_line
 from ui.widgets.layouts import fill
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import Text
-from ui.window.campaigns.starter import CampaignStarter
+from ui.widgets.texts import Text, one_line
+from ui.window.campaigns.live_campaigns import CampaignStarter
 from ui.window.commands.deferred import load_replay, look_at_servers, read_begun, servers_of_begun
 from ui.window.commands.tools import ShownRuns
 from ui.wizard.editors.confirmations import ConfirmServers
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from app.draft.draft import CampaignDraft
     from app.draft.fields.state import DraftParts
     from app.execution.servers import OpenServer
-    from app.live.campaign_status import CampaignStatus
-    from app.live.replay import ReplaySource
+    from app.live.campaign_follower import CampaignStatus
+    from app.live.snapshot import ReplaySource
     from ui.compare.result import CampaignResult
     from ui.live.page import LivePage
     from ui.wizard.wizard import Wizard
@@ -292,7 +291,7 @@ class CampaignPages(QObject):
 
     def keep_draft(self) -> None:
         """Write the draft, so that it survives the window: a few kilobytes."""
-        from app.draft.kept import draft_text, keep_draft  # noqa: PLC0415 - not needed to show the window
+        from app.draft.from_campaign import draft_text, keep_draft  # noqa: PLC0415 - not needed to show the window
 
         self._keeping.stop()
         draft = self.wizard.draft if self.wizard is not None else self._draft
@@ -301,7 +300,7 @@ class CampaignPages(QObject):
 
     def _forget_kept(self) -> None:
         """Delete the stored draft: its campaign was started."""
-        from app.draft.kept import forget_draft  # noqa: PLC0415 - not needed to show the window
+        from app.draft.from_campaign import forget_draft  # noqa: PLC0415 - not needed to show the window
 
         self._keeping.stop()
         forget_draft()
@@ -462,7 +461,7 @@ class CampaignPages(QObject):
         if self.starter.waiting:
             self.starter.stop_waiting()
             return
-        from ui.live.stop_dialog import ask_how_to_stop  # noqa: PLC0415 - as above
+        from ui.live.header import ask_how_to_stop  # noqa: PLC0415 - as above
 
         if statuses:
             status = statuses[0]

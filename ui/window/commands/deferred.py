@@ -11,18 +11,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.campaign.configuration import Campaign
-    from app.draft.fields.environment import DraftEnvironment
-    from app.draft.fields.state import DraftParts
+    from app.draft.fields.state import DraftEnvironment, DraftParts
     from app.execution.launch import LaunchedCampaign
     from app.execution.resume.begun import UnfinishedCampaign
     from app.execution.servers import OpenServer
     from app.hosts.recovery.cleanup import SweepEvent
-    from app.live.replay import ReplaySource
+    from app.live.snapshot import ReplaySource
 
 
 def look_at_machine() -> DraftEnvironment:
     """Return the PostgreSQL installations and targets of this machine."""
-    from app.draft.fields.environment import read_environment
+    from app.draft.fields.state import read_environment
 
     return read_environment()
 
@@ -114,14 +113,14 @@ def find_interrupted(library: Path) -> tuple[UnfinishedCampaign, ...]:
 
 def read_kept() -> DraftParts | None:
     """Return the wizard's draft from before the window was closed; None if there is none."""
-    from app.draft.kept import read_kept_draft
+    from app.draft.from_campaign import read_kept_draft
 
     return read_kept_draft()
 
 
 def forget_kept() -> None:
     """Delete the stored draft."""
-    from app.draft.kept import forget_draft
+    from app.draft.from_campaign import forget_draft
 
     forget_draft()
 
@@ -135,6 +134,6 @@ def put_away(folder: Path) -> None:
 
 def load_replay(path: Path, speed: float) -> ReplaySource:
     """Read a run for its replay."""
-    from app.live.replay import load_replay as load
+    from app.live.snapshot import load_replay as load
 
     return load(path, speed=speed)

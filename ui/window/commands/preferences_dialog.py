@@ -37,8 +37,7 @@ from app.preferences import (
     write_preferences,
 )
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
-from ui.widgets.layouts import fill
-from ui.widgets.screen_room import screen_room
+from ui.widgets.layouts import fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ElidedComboBox, ErrorText, Text
 

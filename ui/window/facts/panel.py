@@ -30,10 +30,9 @@ from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import is_lower_bound
 from ui.icons import SMALL_ICON
 from ui.theme import Theme
-from ui.widgets.formatting import format_figure, mark_words, moment, one_line, state_words
 from ui.widgets.layouts import fill
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
-from ui.widgets.texts import mnemonic_label
+from ui.widgets.texts import format_figure, mark_words, mnemonic_label, moment, one_line, state_words
 
 
 class _Nothing(PlainWriter):

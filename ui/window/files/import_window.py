@@ -22,8 +22,7 @@ from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.widgets.layouts import fill
-from ui.widgets.screen_room import screen_room
+from ui.widgets.layouts import fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text
 

@@ -22,17 +22,27 @@ from PySide6.QtWidgets import (
 
 from app.domain.errors import FootingError
 from app.domain.text import quoted, tr, trn
-from app.library.annotations import Annotations, annotate, clean_name, clean_note, read_tags
 from app.library.entries import find_examples
-from app.library.files import CopiedFiles, TrashedFile, TrashError, copy_into_library, move_to_trash, restore
+from app.library.files import (
+    Annotations,
+    CopiedFiles,
+    TrashedFile,
+    TrashError,
+    annotate,
+    clean_name,
+    clean_note,
+    copy_into_library,
+    move_to_trash,
+    read_tags,
+    restore,
+)
 from app.library.scan import ListedRun
 from app.runfile.metadata.run_metadata import moment_words
 from app.runfile.writer import SUFFIX
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
-from ui.widgets.formatting import one_line, run_name
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import Text, mnemonic_label
+from ui.widgets.texts import Text, mnemonic_label, one_line, run_name
 from ui.window.library.reader import LibraryReader
 from ui.window.pages.runs_page import RunsPage
 from ui.window.pages.window_settings import WindowSettings

@@ -23,7 +23,7 @@ from app.domain.run import RunState
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from ui.charts.painting.painting import paint_mark
 from ui.theme import Theme, mix
-from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words
+from ui.widgets.texts import SEPARATOR, mark_words, run_name, second_line, state_words
 from ui.window.library.model import COLOUR_ROLE, ROW_ROLE, Heading, RunRow
 
 Index = QModelIndex | QPersistentModelIndex

@@ -25,7 +25,7 @@ from typing_extensions import override
 from app.analysis.labels import WHOLE_RUN_TPS, format_tps
 from app.domain.text import tr
 from app.library.scan import ListedRun, folder_of, newest_first
-from ui.widgets.formatting import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
+from ui.widgets.texts import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,9 @@ from app.library.query import (
     write_term,
 )
 from app.library.scan import ListedRun
-from ui.painting import painting
-from ui.theme import TINY, Theme
-from ui.widgets.formatting import mark_words, one_line, state_words
+from ui.theme import TINY, Theme, painting
 from ui.widgets.layouts import fill
-from ui.widgets.texts import mnemonic_label, wrapped_label
+from ui.widgets.texts import mark_words, mnemonic_label, one_line, state_words, wrapped_label
 from ui.window.library.delegate import LibraryDelegate, check_width
 from ui.window.library.model import Index, LibraryModel, RunRow
 

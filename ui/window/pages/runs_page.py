@@ -16,9 +16,9 @@ from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
 from ui.theme import Theme
-from ui.widgets.empty_state import EmptyState
-from ui.widgets.formatting import one_line
+from ui.widgets.fields import EmptyState
 from ui.widgets.layouts import fill
+from ui.widgets.texts import one_line
 from ui.window.facts.panel import FactsPanel
 from ui.window.library.model import MIME_TYPE, LibraryModel
 from ui.window.library.panel import LibraryPanel
@@ -64,7 +64,7 @@ class ChartArea(QWidget):
         """Show these runs with the numbers of their configurations."""
         if not runs and self.stack is None:
             return
-        from ui.charts.data.plotted_run import named_traces  # noqa: PLC0415 - see the module's docstring
+        from ui.charts.data.registry import named_traces  # noqa: PLC0415 - see the module's docstring
 
         traces = named_traces(
             [(run.listed.entry.path, run.data, number) for run, number in runs if run.data is not None]

@@ -24,16 +24,15 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.widgets.choice_button import ChoiceButton
-from ui.widgets.formatting import one_line
+from ui.widgets.fields import ChoiceButton
 from ui.widgets.layouts import empty, fill
-from ui.widgets.texts import plain_label, show_tip, tint, wrapped_label
+from ui.widgets.texts import one_line, plain_label, show_tip, tint, wrapped_label
 
 if TYPE_CHECKING:
-    from app.draft.fields.environment import DraftEnvironment
+    from app.draft.fields.state import DraftEnvironment
     from app.execution.resume.begun import UnfinishedCampaign
 
 

@@ -13,7 +13,7 @@ from app.campaign_file.fields import PHASE_FIELDS
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.filesystems import shown_value
-from app.draft.fields.fields import FIELDS, PHASES
+from app.draft.fields.state import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.layouts import fill

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step, put
 from ui.theme import LARGE, Theme

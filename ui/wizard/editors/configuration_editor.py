@@ -9,9 +9,9 @@ from typing import Final
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
+from app.domain.errors import Problem
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.text import tr, trn
 from app.draft.disks.filesystems import (
     changed_words,
@@ -24,9 +24,12 @@ from app.draft.disks.filesystems import (
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import preset_of, short_name, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGEABLE, FIELDS, ON_FIRST_PAGE, SETTINGS
 from app.draft.fields.state import (
+    CHANGEABLE,
+    FIELDS,
+    ON_FIRST_PAGE,
     OWN_SCRIPTS,
+    SETTINGS,
     ConfigurationDraft,
     DisksDraft,
     MadeDraft,

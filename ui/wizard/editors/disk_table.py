@@ -27,13 +27,12 @@ from typing_extensions import override
 
 from app.domain.disk import SpareAnswer
 from app.domain.disk_answers import Disk
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.text import format_size, tr
 from app.draft.disks.table import DiskRow, gone_row, model_of, rotation, serial_of, turns
 from ui.icons import SMALL_ICON, make_icon
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP
-from ui.widgets.formatting import tooltip
+from ui.widgets.texts import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
 

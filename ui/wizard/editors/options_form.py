@@ -19,12 +19,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.domain.errors import Problem
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.filesystems import OptionGroup, OptionRow, OptionsPage, explain_no_match
-from ui.painting import painting
-from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, painting
 from ui.widgets.fields import (
     HELP,
     Section,
@@ -35,7 +34,6 @@ from ui.widgets.fields import (
     set_row_enabled,
     set_text,
 )
-from ui.widgets.formatting import tooltip
 from ui.widgets.layouts import Columns, fill
 from ui.widgets.texts import (
     ElidedCheckBox,
@@ -45,6 +43,7 @@ from ui.widgets.texts import (
     Text,
     mnemonic_label,
     show_tip,
+    tooltip,
 )
 
 _CONTROL_EMS: Final = 14

@@ -22,11 +22,10 @@ from typing_extensions import override
 from app.campaign_file.trust import HARMLESS
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.columns import CellKind, Column
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.domain.text import quoted, tr, trn
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CONNECTION
-from app.draft.fields.state import ConfigurationDraft, Step
+from app.draft.fields.state import CONNECTION, ConfigurationDraft, Step
 from app.draft.matrix.offers import DimensionRow, RowGroup, ValueOffer, dimension_rows
 from app.draft.matrix.reading import FIELD
 from app.draft.matrix.ticking import (
@@ -43,12 +42,10 @@ from app.draft.matrix.ticking import (
 from app.draft.planning import add_reference, has_reference, reference_words
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.fields import HELP, combo_box, describe_button, line_edit, push_button, set_text
-from ui.widgets.formatting import tooltip
 from ui.widgets.layouts import Flow, fill
-from ui.widgets.texts import ErrorText, Heading, Rule, ScrollingTexts, Text, below_rule, show_tip
-from ui.wizard.base.controls import Form
+from ui.widgets.texts import ErrorText, Heading, Rule, ScrollingTexts, Text, below_rule, show_tip, tooltip
+from ui.wizard.base.controls import Form, TextTable
 from ui.wizard.base.page import Page, belongs
-from ui.wizard.base.table import TextTable
 from ui.wizard.editors.configuration_editor import ConfigurationEditor, place_label
 
 # The cells of the dimensions: each is measured unless unticked.

@@ -13,25 +13,20 @@ from typing_extensions import override
 
 from app.campaign_file.disks import WholeDisk
 from app.domain.disk import SpareAnswer
+from app.domain.errors import Problem
 from app.domain.options.raid import Level
-from app.domain.problem import Problem
 from app.domain.storage_plan.plan import RELATION_ROLES, Role
-from app.domain.text import tr
-from app.domain.units import format_size
-from app.draft.disks.confirmation import forget_confirmations
+from app.domain.text import format_size, tr
 from app.draft.disks.layout import DrawnDisk, DrawnGroup, LevelChoice, level_choices
 from app.draft.disks.problems import group_warnings
-from app.draft.disks.table import assign, chosen_words, disk_rows, move, reasons
+from app.draft.disks.table import assign, chosen_words, disk_rows, forget_confirmations, move, reasons
 from app.draft.disks.target import PREFIX, PREFIXES
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import FIELDS
-from app.draft.fields.state import GroupDraft, Step, level_of
-from ui.painting import painting
-from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix
+from app.draft.fields.state import FIELDS, GroupDraft, Step, level_of
+from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix, painting
 from ui.widgets.fields import HELP, Field, Section, combo_box, push_button, set_row_enabled
-from ui.widgets.formatting import breakable, tooltip
 from ui.widgets.layouts import Columns, fill
-from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule, show_tip
+from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule, breakable, show_tip, tooltip
 from ui.wizard.base.controls import Alternatives, Entry, Form
 from ui.wizard.base.page import Page
 from ui.wizard.editors.disk_table import DiskTable

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.campaign_file.partial import array_keys, queue_keys
-from app.domain.problem import Problem
+from app.domain.errors import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import (
@@ -42,20 +42,20 @@ from app.draft.disks.filesystems import (
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import PREFIX, PREFIXES, preset_of, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import FIELDS
-from app.draft.fields.state import GroupDraft, MadeDraft, Step, level_of
-from app.draft.matrix.offers import DimensionRow, dimension_rows
-from app.draft.matrix.ticking import tick
-from app.draft.matrix.variants import (
+from app.draft.fields.state import FIELDS, GroupDraft, MadeDraft, Step, level_of
+from app.draft.matrix.offers import (
     OPTION,
+    DimensionRow,
     VariantGroup,
     VariantOffer,
     compared_words,
     comparison_words,
+    dimension_rows,
     follow_filesystem,
     other_filesystems,
     variant_groups,
 )
+from app.draft.matrix.ticking import tick
 from ui.theme import LARGE, Theme
 from ui.widgets.fields import (
     Field,
@@ -66,7 +66,6 @@ from ui.widgets.fields import (
     set_row_enabled,
     text_box,
 )
-from ui.widgets.formatting import tooltip
 from ui.widgets.layouts import Columns, Flow, fill
 from ui.widgets.texts import (
     ElidedLabel,
@@ -77,6 +76,7 @@ from ui.widgets.texts import (
     below_rule,
     plain_label,
     show_tip,
+    tooltip,
 )
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page

@@ -11,20 +11,16 @@ from typing_extensions import override
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import FIELDS, SETTINGS
-from app.draft.fields.state import Step, first_values
+from app.draft.fields.state import FIELDS, SETTINGS, DraftEnvironment, Step, first_values
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, plain, set_row_enabled
-from ui.widgets.formatting import tooltip
 from ui.widgets.layouts import Columns
-from ui.widgets.texts import Text
-from ui.wizard.base.controls import Form
+from ui.widgets.texts import Text, tooltip
+from ui.wizard.base.controls import Form, TextTable
 from ui.wizard.base.page import Page
-from ui.wizard.base.table import TextTable
 
 _LINES: Final = 9
 _WHO: Final[dict[str, str]] = {

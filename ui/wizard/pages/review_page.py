@@ -15,19 +15,15 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.columns import CellKind, Column
-from app.domain.errors import FootingError
-from app.domain.problem import Problem
-from app.domain.text import quoted, tr
-from app.domain.units import format_size
+from app.domain.errors import FootingError, Problem
+from app.domain.text import format_size, quoted, tr
 from app.draft.commands import CommandLine, LineAction
-from app.draft.data_sets import TemplatesFound, look_for_templates
-from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
+from app.draft.disks.table import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
-from app.draft.planning import effect_sentences
+from app.draft.planning import TemplatesFound, effect_sentences, look_for_templates
 from app.draft.review import Review, ReviewRow, make_review
-from app.draft.servers import LOAD_FIELD
-from app.draft.trust import TRUST_FIELD, agreement_text
+from app.draft.servers import LOAD_FIELD, TRUST_FIELD, agreement_text
 from app.execution.campaign import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import find_other_campaign, may_measure_beside
@@ -39,8 +35,8 @@ from ui.theme import SMALL, Theme
 from ui.widgets.fields import Field, Section, combo_box, describe_button, text_box
 from ui.widgets.layouts import fill
 from ui.widgets.texts import Text
+from ui.wizard.base.controls import TextTable
 from ui.wizard.base.page import Page
-from ui.wizard.base.table import TextTable
 from ui.wizard.editors.confirmations import ConfirmDisks, LoadedServers
 
 

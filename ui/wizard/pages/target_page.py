@@ -11,12 +11,9 @@ from typing_extensions import override
 
 from app.campaign_file.recipes.head import Recipe
 from app.domain.errors import FootingError
-from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.text import format_size, tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import serving_account
-from app.draft.fields.fields import ON_FIRST_PAGE
-from app.draft.fields.state import Place, Step
+from app.draft.fields.state import ON_FIRST_PAGE, Place, Step, serving_account
 from app.draft.recipe_choice import RecipeChoice, draft_of_recipe, recipe_choice
 from app.hosts.folders.targets import CheckedTarget
 from ui.background import BackgroundOp

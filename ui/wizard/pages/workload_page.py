@@ -22,13 +22,11 @@ from typing_extensions import override
 from app.campaign_file.fields import PHASE_FIELDS
 from app.campaign_file.phases import MOST_PHASES
 from app.domain.campaign.configuration import BuiltinScript, DataSize, default_repeats
-from app.domain.campaign.order import Design
+from app.domain.campaign.matrix import Design
 from app.domain.columns import Column
-from app.domain.problem import Problem
-from app.domain.text import number_text, tr
-from app.domain.units import format_size
+from app.domain.errors import Problem
+from app.domain.text import format_size, number_text, tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import FIELDS, PHASES, step_of
 from app.draft.fields.phases import (
     NAME,
     PHASE_COLUMNS,
@@ -38,17 +36,25 @@ from app.draft.fields.phases import (
     scripts_words,
     shown_columns,
 )
-from app.draft.fields.state import OWN_SCRIPTS, DraftParts, PhaseDraft, ScriptDraft, Step, alternative
+from app.draft.fields.state import (
+    FIELDS,
+    OWN_SCRIPTS,
+    PHASES,
+    DraftParts,
+    PhaseDraft,
+    ScriptDraft,
+    Step,
+    alternative,
+    step_of,
+)
 from app.draft.fields.text import builtin_names
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit, push_button
-from ui.widgets.formatting import one_line
 from ui.widgets.layouts import Columns, fill
-from ui.widgets.texts import ErrorText, Text, show_tip
-from ui.wizard.base.controls import Alternatives, Entry, Form
+from ui.widgets.texts import ErrorText, Text, one_line, show_tip
+from ui.wizard.base.controls import Alternatives, Entry, Form, TextTable
 from ui.wizard.base.page import Page, belongs
-from ui.wizard.base.table import TextTable
 
 # The phases of a workload: a table, and the fields of the chosen phase.
 

@@ -21,7 +21,6 @@ from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, describe_values, what_differs
 from app.comparison.figures import COSTS, LATENCIES, LOADING, FigureComparison, compare_figures, format_mean
-from app.comparison.limits import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.comparison.matrix import NOT_RANKED, Matrix, block_columns, lay_out, standing_columns
 from app.comparison.overall.answer import find_answer
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
@@ -36,14 +35,20 @@ from app.comparison.overall.gate import (
 from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
 from app.comparison.overall.phases import compare_phases, phase_columns, phase_rows
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
-from app.comparison.warnings import comparison_notes
+from app.comparison.warnings import (
+    EXPLANATION,
+    STORAGE_COLUMNS,
+    comparison_notes,
+    storage_rows,
+    storage_sentences,
+)
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
 from app.domain.text import CALLED, tr, trn
 from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json, gate_as_json
-from app.export.unreadable_files import with_readable
+from app.export.runs import with_readable
 from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
 from app.terminal.plain_text import print_left_out

@@ -17,8 +17,7 @@ from app.cli.commands.runs.show import named_paths
 from app.cli.commands.window import become, window_environment
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
-from app.export.runs import FORMATS, export_runs, format_of
-from app.export.unreadable_files import with_readable
+from app.export.runs import FORMATS, export_runs, format_of, with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.process.qt_libraries import check_report_packages, report_hint
 from app.report.options import read_report_options, report_argv

@@ -28,17 +28,16 @@ from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.json_value import Json
-from app.domain.quoting.shell import shell_line, shell_word
+from app.domain.quoting import shell_line, shell_word
 from app.domain.run import Phase, RunState
-from app.domain.text import number_text, tr, trn
-from app.domain.units import format_duration, format_size
+from app.domain.text import format_duration, format_size, number_text, tr, trn
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, read_entry, run_paths
 from app.library.query import dimensions, haystack, matches, parse_query, query_mistakes, query_remarks
 from app.library.scan import find_run, list_runs
-from app.postgres.pgbench.filler import ratio_words
+from app.postgres.pgbench.scale import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices

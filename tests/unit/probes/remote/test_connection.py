@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, RemoteMachine, ServerSources, SshDestination
 from app.probes.remote import connection as connection_module
 from app.probes.remote.connection import PROGRAM, Launch, LineKind, RemoteConnection
 from app.probes.remote.facts import remote_fact_tree

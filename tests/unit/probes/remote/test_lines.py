@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes.base.ssh import RemoteMachine, SshDestination, explain, is_destination, strip_controls
+from app.probes.base.probe import RemoteMachine, SshDestination, explain, is_destination, strip_controls
 from app.probes.remote import connection
 from app.probes.remote.connection import (
     LONGEST_LINE,

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, RemoteMachine, ServerSources, SshDestination
 from app.probes.remote.connection import LineKind, RemoteConnection
 from app.probes.remote.machine import FactReading, RemoteMachineProbe
 from app.probes.sampling.sampler import ProbeSlot, SourceState

@@ -1,4 +1,4 @@
-"""Quote a text as a word of a shell, or for a comment: one line in which nothing is executed. Pure.
+"""Quote a text for a shell or a comment, show foreign text in a sentence: one line, nothing executed. Pure.
 
 Sentences with a value in a command quote it themselves: ``tr("swapoff {area!q}")``, see
 `app.domain.text`. Sources: POSIX.1-2024 2.2 "Quoting"; zshexpn(1), zshoptions(1).
@@ -51,3 +51,24 @@ def comment(text: str) -> str:
     """Return a comment line that has no effect even in a shell without comments."""
     words = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return f"# {words.translate(_READ_INSTEAD)}"
+
+
+# Show foreign text in a sentence: one line of limited length, special characters escaped. Pure.
+
+
+FEW: Final = 400
+"""Characters: a few lines of a terminal."""
+
+
+def shown(text: object, most: int = FEW) -> str:
+    """Escape line breaks, control characters and invisible characters as Python does.
+
+    Args:
+        text: any foreign value.
+        most: maximum number of characters; a longer text is cut.
+    """
+    plain = str(text)
+    escaped = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in plain[:most]
+    )
+    return escaped if len(plain) <= most and len(escaped) <= most else f"{escaped[:most]}…"

@@ -1,1 +1,0 @@
-"""Optional desktop services on the session bus."""

@@ -1,1 +1,0 @@
-"""Quote foreign text for pasting: no part of it is executed."""

@@ -1,1 +1,0 @@
-"""Work on server and storage of a run between and during its phases."""
