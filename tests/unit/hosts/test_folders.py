@@ -324,7 +324,7 @@ def test_f24_hints_that_name_variables() -> None:
 FOR_OTHERS = {
     "app.hosts.folders": ("descriptors.remove", "descriptors.make_folder", "descriptors.write_file"),
     "app.hosts": ("folders.folder_access.examine", "folders.leftover_servers.end_servers"),
-    "app.hosts.templates.store": ("timed_copy", "copy_tree", "digest_stopped", "empty_copy", "publish"),
+    "app.hosts.templates.tree": ("timed_copy", "copy_tree", "digest_stopped", "empty_copy", "publish"),
     "app.postgres": ("data_files.write_files",),
 }
 
@@ -351,4 +351,4 @@ def test_called_only_as_their_account() -> None:
                     if (found := f"{origins.get(head)}{dot}{rest}") in functions:
                         (called if each is node.func else named).add((found, name))
     assert not called
-    assert {function for function, _ in named} == functions - {"app.hosts.templates.store.copy_tree"}
+    assert {function for function, _ in named} == functions - {"app.hosts.templates.tree.copy_tree"}
