@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
-        "slow: takes a second or more; packaging/test runs the first and the last of its cases, --quick none",
+        "slow: packaging/test runs the first and the last of its cases, --quick none; most are in SLOW",
         "long: only packaging/test --all, --machine and --only=TIER run it",
         "longest: takes a server long; only packaging/test --machine and --only=postgres run it",
     ):
@@ -42,6 +42,10 @@ Of a test with several marks the first one counts, as in packaging/tiers.sh.
 """
 
 
+SLOW = frozenset((Path(__file__).parent / "data/slow.txt").read_text(encoding="ascii").splitlines())
+"""The tests that took a third of a second or more, all cases together: marked slow."""
+
+
 @pytest.hookimpl(wrapper=True)  # before -m chooses, and after it
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """A test is in the tier of its folder and of what it uses, whether or not its module says so.
@@ -53,6 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for folder in folders.keys() & set(item.path.parents):
             item.add_marker(folders[folder])
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker("slow")
         named = {mark.name for mark in item.iter_markers()}
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in TIER_OF_FIXTURE:

@@ -487,7 +487,6 @@ def test_chart_menu_copies_saves_chooses(qtbot: QtBot, stack: ChartStack, runs: 
     assert QGuiApplication.clipboard().image().width() > 1000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
 def test_chart_saved_in_format_of_name(
     kind: str, stack: ChartStack, runs: list[RunData], tmp_path: Path

@@ -149,7 +149,6 @@ def printed(paths: list[Path], capsys: pytest.CaptureFixture[str], first: str) -
     return printed_table(compared, first, rows), printed_table(ended, first, rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_new_column_on_command_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], paths: list[Path], place: int
@@ -162,7 +161,6 @@ def test_new_column_on_command_line(
     assert tuple(without_new(shown, names) for shown in after) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", ["compare", "run"])
 def test_narrow_terminal_omits_same_columns_first(
@@ -221,7 +219,6 @@ def copied(page: ComparePage) -> Shown:
     return {heading: [row[place] for row in rows] for place, heading in enumerate(headings)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_new_column_in_window_and_csv(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, page: ComparePage, place: int
@@ -278,7 +275,6 @@ def painted(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> Painted:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_new_column_in_pdf(monkeypatch: pytest.MonkeyPatch, paths: list[Path], place: int) -> None:
     before = painted(paths, monkeypatch)

@@ -97,7 +97,6 @@ def test_button_repeats_at_seventy_percent_of_slowest(
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "rate_tps", "words"),
     [

@@ -201,7 +201,6 @@ def test_texts_wrap(lines: int | None, shown: list[str]) -> None:
     assert wrap_text("a b c d e", len, elide, 5, lines) == shown
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "figure",
     [

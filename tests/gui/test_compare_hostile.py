@@ -80,7 +80,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(folder / "good.footing", Shape(60, 5000, 1, checkpoint_every_s=20), "good")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: str(text)[:70])
 def test_hostile_file_never_breaks_comparison(good: Path, tmp_path: Path, statement: str) -> None:
     path = tmp_path / "hostile.footing"

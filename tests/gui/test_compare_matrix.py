@@ -177,7 +177,6 @@ def test_unsafe_signs_are_explained() -> None:
 # --- odd matrices ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_few_configurations_are_bars(count: int) -> None:
     found = content(crossed(scales=["10"], rows=["mirror"])[:count])

@@ -552,7 +552,6 @@ def test_what_differs_has_one_colour_a_configuration(qtbot: QtBot, page: Compare
     assert texts[: texts.index("Verdict")].count("■") == 2, "three repeats of each of two filesystems"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
 def test_figures_are_saved_as_pictures_and_numbers(
     qtbot: QtBot, page: ComparePage, tmp_path: Path, kind: str

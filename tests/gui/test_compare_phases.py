@@ -80,7 +80,6 @@ def test_no_figure_without_phases(tmp_path: Path) -> None:
     assert make_phases(Content(plain.runs, plain.comparison)) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 @pytest.mark.parametrize(("configurations", "phases", "width"), [(2, 2, 600), (12, 8, 1280), (1, 20, 1920)])
 def test_many_phases_keep_row_height(
@@ -112,7 +111,6 @@ def test_many_phases_keep_row_height(
     qtbot.addWidget(view)
 
 
-@pytest.mark.slow
 def test_report_of_many_long_phases(tmp_path: Path) -> None:
     shapes = tuple(PhaseShape("x" * 78 + str(number), 1000.0) for number in range(9))
     runs = [PhasedRun(f"{name} " + "y" * 60, n, shapes) for name in ("a", "b", "c") for n in range(2)]

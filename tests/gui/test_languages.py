@@ -29,6 +29,7 @@ print(box.button(QDialogButtonBox.StandardButton.Cancel).text().replace("&", "")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("language", "word"), [("en", "Cancel"), ("de", "Abbrechen")])
 def test_qt_buttons_translated(language: str, word: str) -> None:
     environment = os.environ | {"LANGUAGE": language, "QT_QPA_PLATFORM": "offscreen"}
@@ -38,6 +39,7 @@ def test_qt_buttons_translated(language: str, word: str) -> None:
     assert found.stdout.strip() == word
 
 
+@pytest.mark.long
 def test_german_report_language_and_numbers(tmp_path: Path) -> None:
     runs = write_cases(tmp_path, cases_of("three"))
     environment = os.environ | {"LANGUAGE": "de", "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}

@@ -209,7 +209,6 @@ def test_page_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -
     assert page.header.stop.isVisible()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phases", "name"),
     [
@@ -368,7 +367,6 @@ def test_window_stall_loses_no_second(qtbot: QtBot, page: LivePage, bench: LiveB
 # Stopping
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("request_", list(Request))
 def test_each_choice_of_stop_reaches_the_runner(
     qtbot: QtBot, page: LivePage, bench: LiveBench, request_: Request

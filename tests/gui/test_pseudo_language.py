@@ -62,7 +62,6 @@ def test_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -
     assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-2000:]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -173,7 +173,6 @@ def outside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
 def test_nothing_off_paper_and_answer_first(outside: list[str], paths: list[Path], paper: Paper) -> None:
@@ -278,7 +277,6 @@ def test_vanished_run_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "out.pdf").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -309,7 +307,6 @@ def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
     return put_on_pages(PageLayout(canvas, paper, report).pieces(report.blocks), paper)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
 def test_inner_pages_half_full_if_possible(paths: list[Path], paper: Paper, tmp_path: Path) -> None:
@@ -385,7 +382,6 @@ def test_another_program_takes_the_facts_out(paths: list[Path], tmp_path: Path) 
     assert json.loads((tmp_path / "facts.json").read_text())["all"]["kernel.release"] == "6.1.0-26-amd64"
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_sixty_runs_fit_ten_pages(tmp_path: Path) -> None:
     cases = [
@@ -420,7 +416,6 @@ def test_heading_never_last_on_page(tmp_path: Path) -> None:
         assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("count", "on_the_first"), [(4, 0), (6, 0), (7, 3), (9, 3)])
 def test_page_breaks_only_long_paragraphs(tmp_path: Path, count: int, on_the_first: int) -> None:
     canvas, kind = Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))), TextStyle(10)
@@ -478,7 +473,6 @@ BARS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bars", BARS.values(), ids=BARS)
 def test_bar_labels_end_within_chart(bars: tuple[Bar, ...]) -> None:
     figure = BarFigure("TPS", "more is better", bars, "")
@@ -513,7 +507,6 @@ def test_three_hundred_letter_names_on_paper(outside: list[str], tmp_path: Path,
     assert str(reader.metadata.title).startswith(names[0][:50])
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_two_hundred_runs_summarized_on_first_page(outside: list[str], tmp_path: Path) -> None:
     cases = [Case(f"configuration {number}", 0, Shape(2, 5000 + number)) for number in range(200)]

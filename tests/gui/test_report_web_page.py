@@ -138,6 +138,7 @@ def test_own_text_kept_when_anonymous(paths: list[Path], tmp_path: Path) -> None
     assert '<meta name="author" content="A &amp; B">' in content
 
 
+@pytest.mark.long
 def test_command_is_reproducible_and_overwrites_nothing(paths: list[Path], tmp_path: Path) -> None:
     outputs = [tmp_path / "one.html", tmp_path / "two.html"]
     for output in outputs:

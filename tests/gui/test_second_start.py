@@ -98,7 +98,6 @@ def test_each_library_has_own_window(runtime: Path, tmp_path: Path) -> None:
     assert instance_socket(tmp_path / "one", environment) == instance_socket(link, environment)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["", "relative", "/nowhere/at/all"])
 def test_own_window_without_runtime_folder(tmp_path: Path, folder: str) -> None:
     assert instance_socket(tmp_path, {"XDG_RUNTIME_DIR": folder}) is None
@@ -145,7 +144,6 @@ def test_own_window_without_lock(qtbot: QtBot, place: Path) -> None:
     assert not window.first.is_listening
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

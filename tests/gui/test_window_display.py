@@ -192,7 +192,6 @@ def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
     assert (several.replay, several.speed, several.talk) == ((run, run), None, False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -77,7 +77,6 @@ def test_a_campaign_that_runs_is_not_offered(qtbot: QtBot, open_window: OpenWind
     assert window.start_page.waiting.go_on == {}
 
 
-@pytest.mark.slow
 def test_click_starts_runner_and_shows_refusal(
     qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
 ) -> None:

@@ -125,7 +125,6 @@ def test_preferences_have_field_and_effect() -> None:
     assert [name for name, value in asdict(Preferences()).items() if CHOSEN[name] == value] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ARRIVES)
 def test_what_is_chosen_arrives_where_it_acts(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -173,7 +172,6 @@ def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     assert not preferences_path().exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "why"), [("runs", "full path"), ("FILE/runs", "is no folder"), ("/proc/1/runs", "may not")]
 )

@@ -81,7 +81,6 @@ def test_words_and_fields_select_runs(panel: LibraryPanel) -> None:
     assert shown(panel) == ["Second", "btrfs #1"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
@@ -163,7 +162,6 @@ def test_filter_menu_writes_search_terms(panel: LibraryPanel) -> None:
     assert panel.search.text == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "value", "typed"),
     [

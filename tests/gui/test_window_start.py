@@ -153,7 +153,6 @@ def test_choices_have_accessible_descriptions(page: StartPage) -> None:
         assert button.accessibleDescription() == button.sentence.text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(640, 400), (1024, 640), (1280, 760), (3840, 2100)])
 def test_nothing_is_clipped_at_any_size(page: StartPage, width: int, height: int) -> None:
     page.show_environment(replace(WORKING, installations=(OLD,)))
@@ -163,7 +162,6 @@ def test_nothing_is_clipped_at_any_size(page: StartPage, width: int, height: int
     assert not overlapping(page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(640, 400), (1024, 640), (1280, 760)])
 @pytest.mark.usefixtures("large_type")
 def test_nothing_is_clipped_at_200_percent_type(page: StartPage, width: int, height: int) -> None:

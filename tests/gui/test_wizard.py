@@ -678,7 +678,6 @@ def test_long_reason_takes_no_room_from_page(make_wizard: MakeWizard) -> None:
 # --- for everybody
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.name.lower())
 def test_controls_named_and_mnemonics_unique(make_wizard: MakeWizard, step: Step) -> None:
     draft = known_draft()
@@ -725,7 +724,6 @@ def test_help_panel_follows_focus(make_wizard: MakeWizard) -> None:
     assert wizard.help.title.text() == "Memory"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.name.lower())
 @pytest.mark.parametrize(
     ("size", "type_share"),

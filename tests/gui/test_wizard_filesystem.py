@@ -63,7 +63,6 @@ def found(page: FilesystemPage) -> list[str]:
     return [name for name, editor in page.editors.items() if editor.isVisible()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filesystem", "word", "option"),
     [
@@ -95,7 +94,6 @@ def test_search_finds_an_options_box(open_page: OpenPage, filesystem: str, word:
     assert len(found(page)) == len(page.editors)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filesystem", "word", "says"),
     [
@@ -123,7 +121,6 @@ def test_search_explains_impossible_option(open_page: OpenPage) -> None:
     assert "sync" in page.options.nothing.text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs", "zfs"])
 def test_eight_real_options_visible_at_1280x800(open_page: OpenPage, filesystem: str) -> None:
     page = open_page(size=(1152, 720))
@@ -245,7 +242,6 @@ def test_preset_values_shown_as_chosen(open_page: OpenPage) -> None:
     assert not page.options.clear.isEnabled(), "nothing of one's own is there"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "key"),
     [("assume-clean", "initial_sync"), ("read_ahead_kb", "read_ahead"), ("scheduler", "scheduler")],

@@ -29,7 +29,6 @@ def busy_cpus() -> Iterator[None]:
             burner.wait()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("busy_cpus")
 @pytest.mark.longest
 def test_disturbed_run_repeated_within_limit(campaign_bench: CampaignBench) -> None:

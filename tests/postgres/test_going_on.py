@@ -24,7 +24,6 @@ def counted(folder: Path) -> dict[int, list[str]]:
     return {number: [Path(each.path or "").name for each in runs[number]] for number in sorted(runs)}
 
 
-@pytest.mark.slow
 def test_repeated_kills_lose_no_run(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, repeats=2, workload=SHORT)
     running = campaign_bench.start(text)

@@ -15,7 +15,6 @@ from app.domain.errors import ExitStatus
 from app.library.scan import list_runs
 
 
-@pytest.mark.slow
 def test_quick_recipe_comparison_and_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = tmp_path / "library"
     run = ["run", "checksums", "--quick", "--output", str(library), "--progress", "none"]

@@ -40,7 +40,7 @@ def page_faults(*arguments: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_freed_memory_reused_without_page_faults() -> None:
     without = page_faults()
     assert page_faults("keep") < without / 10

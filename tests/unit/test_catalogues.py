@@ -74,14 +74,12 @@ def said_by_program() -> Iterator[str]:
             yield from recipe.head.server.prepare
 
 
-@pytest.mark.slow
 def test_german_complete_each_once() -> None:
     known = Counter(each.source for each in messages("de"))
     assert [text for text, count in known.items() if count > 1] == []
     assert [text for text in said_by_program() if text not in known] == []
 
 
-@pytest.mark.slow
 def test_no_translation_nested_where_xgettext_misses() -> None:
     assert inside_of_texts("a = tr('x')\nb = f'{a} {tr(\"y\")}'") == [2]
     sources = {name: source_of(path) for name, path in modules().items()}
@@ -156,7 +154,6 @@ _ENGLISH_NUMBER = re.compile(
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-@pytest.mark.slow
 def test_numbers_localized(language: str) -> None:
     assert NUMBER_FORMATS[language].decimal == ","
     translated = [text for each in messages(language) for text in each.translations if each.source]

@@ -56,14 +56,12 @@ def test_budgets_without_slack() -> None:
     assert slack == {}
 
 
-@pytest.mark.slow
 def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(packages_of(closure("app.helper.__main__"))) == list(ROOT_EXECUTES)
     with capsys.disabled():
         print(f"\n{report()}")  # noqa: T201 - whoever reviews what root executes looks at how much it is
 
 
-@pytest.mark.slow
 def test_only_server_makers_name_process_folders() -> None:
     for name in modules():
         if not name.startswith(NAME_IT):
@@ -72,7 +70,6 @@ def test_only_server_makers_name_process_folders() -> None:
             assert words & OF_A_SERVER == set(), name
 
 
-@pytest.mark.slow
 def test_only_execution_run_makes_servers() -> None:
     found = {name for name in modules() if imports_of(name) & MAKE_A_SERVER}
     assert {name for name in found if not name.startswith(("app.postgres.", "app.hosts."))} == {

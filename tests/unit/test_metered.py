@@ -156,11 +156,11 @@ sys.exit(7)
 BUSY = "several servers still keep this process busy"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stop_s", "timeout_s", "times", "said"),
     [(2, 600, 1, ["stopped"]), (30, 2, 1, [NOT_IN_TIME]), (50, 2, 5, [NOT_IN_TIME] * 3 + [BUSY] * 2)],
 )
-@pytest.mark.slow
 def test_endless_hashing_times_out_and_stops(
     stop_s: int, timeout_s: int, times: int, said: list[str]
 ) -> None:
@@ -190,12 +190,12 @@ except psycopg.OperationalError as error:
 NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     subprocess.run((*NAMESPACES, "true"), capture_output=True, check=False).returncode != 0,
     reason="namespaces cannot be made here",
 )
 @pytest.mark.parametrize(("stop_s", "timeout_s", "said"), [(2, 600, "stopped"), (60, 2, NOT_IN_TIME)])
-@pytest.mark.slow
 def test_resolver_without_answer(tmp_path: Path, stop_s: int, timeout_s: int, said: str) -> None:
     settings = tmp_path / "resolv.conf"
     settings.write_text("nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")

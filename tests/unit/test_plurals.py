@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.house import modules, said_in
 
 TOP: Final = Path(__file__).resolve().parents[2]
@@ -44,7 +42,6 @@ def call_of(source: str) -> ast.Call:
     return statement.value
 
 
-@pytest.mark.slow
 def test_counts_have_a_singular() -> None:
     assert COUNT.search(next(messages([call_of('tr("with {clients:.0f} clients it takes {seconds} s")')])))
     assert not list(messages([call_of('trn("{count} run", "{count} runs", 1)')]))

@@ -29,7 +29,6 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 
 @given(st.lists(LATENCIES, max_size=12))
-@pytest.mark.slow
 def test_merged_histograms_equal_whole(seconds: list[list[int]]) -> None:
     whole = histogram([value for second in seconds for value in second])
     found = merge_encoded([histogram(second).encode() for second in seconds])

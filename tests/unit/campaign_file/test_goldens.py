@@ -78,7 +78,6 @@ def of_draft(parts: DraftParts) -> str:
     return text or asked or (_of_campaign(built.campaign) if built.campaign else "nothing")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_texts_as_recorded(part: int) -> None:
     recorded = _recorded()["texts"][part::8]

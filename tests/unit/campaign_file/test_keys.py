@@ -49,7 +49,6 @@ def test_example_keys_are_in_pairs_table() -> None:
     assert declared | tables >= {prefix.rstrip(".") for prefix in free}
 
 
-@pytest.mark.slow
 def test_combinable_keys_make_a_campaign(tmp_path: Path) -> None:
     values = campaign_keys.declared(PLACES)
     names = {key: tuple(each) for key, each in values.items()}

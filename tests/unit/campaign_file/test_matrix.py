@@ -459,7 +459,6 @@ def accepted(text: str) -> Campaign | None:
 
 @settings(deadline=None, max_examples=60)
 @given(matrices())
-@pytest.mark.slow
 def test_matrix_write_read_round_trip(text: str) -> None:
     campaign = accepted(text)
     assume(campaign is not None)

@@ -121,7 +121,6 @@ def test_disks_take_every_place_of_a_recipe(recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("recipe", ON_DISKS)
-@pytest.mark.slow
 def test_recipe_storages_planned_to_commands(recipe: Recipe) -> None:
     disks = tuple(spare_disk(number) for number in range(1, 10))
     names = [disk.identity.serial for disk in disks][: placeholders(of(recipe).campaign)]

@@ -149,7 +149,6 @@ def test_dimension_value_asks_like_configuration(tmp_path: Path) -> None:
     assert concerns[1].configurations == ("archive_command rm x",)
 
 
-@pytest.mark.slow
 def test_no_recipe_that_ships_asks() -> None:
     for path in RECIPES.glob("*.toml"):
         campaign = read_campaign_file(path).campaign

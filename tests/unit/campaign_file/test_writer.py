@@ -182,7 +182,6 @@ def script_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return files
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_write_read_round_trip(data: st.DataObject, script_files: tuple[Path, ...]) -> None:
@@ -232,7 +231,6 @@ def test_sizes_use_largest_exact_unit() -> None:
 
 @settings(deadline=None)
 @given(server_settings)
-@pytest.mark.slow
 def test_settings_on_one_line(pairs: tuple[tuple[str, str], ...]) -> None:
     written = tomllib.loads(f"settings = {toml(SettingsTable().plain(pairs))}")
     assert SettingsTable().read(written["settings"], Path("/")) == pairs

@@ -129,7 +129,6 @@ def test_unreadable_file_named(tmp_path: Path, capsys: Capture, bad: str) -> Non
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
-@pytest.mark.slow
 def test_bad_file_named_others_compared(tmp_path: Path, capsys: Capture, arguments: tuple[str, ...]) -> None:
     folder = write_campaign(tmp_path)[0].parent
     os.mkfifo(folder / "00-a.footing")

@@ -86,7 +86,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("list", "--anon"), set()),
     ],
 )
-@pytest.mark.slow
 def test_bash_offers_what_may_be_typed(
     scripts: dict[str, Path], folder: Path, words: tuple[str, ...], offered: set[str]
 ) -> None:

@@ -206,7 +206,6 @@ def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("serial", ["S1", "$(touch x) 'y'"])
-@pytest.mark.slow
 def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -> None:
     identity = dataclasses.replace(SPARE.identity, serial=serial, device_number="8:32")
     left = dataclasses.replace(REFUSED, name="sdc", identity=identity, is_left_over=True)
@@ -219,7 +218,6 @@ def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -
     assert find_named(words[-1], (left,))
 
 
-@pytest.mark.slow
 def test_command_on_this_machine_and_json() -> None:
     argv = [sys.executable, "-m", "app", "disks", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])

@@ -50,6 +50,5 @@ def test_missing_libraries_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch
         assert "the libraries libEGL.so.1, libGL.so.1, which are not installed" in check.message
 
 
-@pytest.mark.slow
 def test_window_and_reports_status() -> None:
     assert {"window", "reports"} <= {check.topic for check in checks.examine_machine(read_support())}

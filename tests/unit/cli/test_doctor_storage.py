@@ -82,7 +82,6 @@ def test_common_disk_requirements_once() -> None:
 
 
 @pytest.mark.parametrize("works", [True, False])
-@pytest.mark.slow
 def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> None:
     monkeypatch.setattr(examination, "_installations", lambda account: [Check("postgresql", works, "16")])
     topics = [each.topic for each in examination.examine_machine(WHOLE)]

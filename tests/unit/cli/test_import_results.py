@@ -45,7 +45,6 @@ def test_import_again_succeeds_with_location(tmp_path: Path, capsys: pytest.Capt
     assert "Imported" not in output
 
 
-@pytest.mark.slow
 def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path), "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
@@ -56,7 +55,6 @@ def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     }
 
 
-@pytest.mark.slow
 def test_many_means_are_counted_and_not_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path)]) == 0
     output = capsys.readouterr().out

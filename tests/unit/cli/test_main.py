@@ -150,7 +150,6 @@ def test_unknown_log_level(environment: dict[str, str]) -> None:
 # --- streams
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("list", "--json"), *(pytest.param(each, marks=pytest.mark.long) for each in (("list",), ("--help",)))],
@@ -163,7 +162,6 @@ def test_closed_pipe_ends_silently(
     assert ended.stderr == ""
 
 
-@pytest.mark.slow
 def test_full_output_exits_1(environment: dict[str, str]) -> None:
     ended = start(environment, "list", "--json", script='exec "$@" > /dev/full')
     assert ended.returncode == 1
@@ -172,7 +170,6 @@ def test_full_output_exits_1(environment: dict[str, str]) -> None:
     assert "Exception ignored" not in ended.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "closed",
     ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.long) for each in ("<&-", ">&-", "2>&-"))],
@@ -183,7 +180,6 @@ def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -
     assert ended.stderr == ""
 
 
-@pytest.mark.slow
 def test_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
     write_run(tmp_path / "a.footing", values={"name": "größe ✔"}).close()
     plain = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -193,7 +189,6 @@ def test_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_
 
 
 @pytest.mark.parametrize("home", [None, ""])
-@pytest.mark.slow
 def test_without_home_the_user_database_is_asked(environment: dict[str, str], home: str | None) -> None:
     changed = {name: value for name, value in environment.items() if name != "HOME"}
     if home is not None:

@@ -41,7 +41,6 @@ def test_unknown_chapter(capsys: pytest.CaptureFixture[str]) -> None:
     assert "words" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_hint_names_command_as_called() -> None:
     environment = {**os.environ, "PGFOOTING_COMMAND": "packaging/run"}
     argv = [sys.executable, "-m", "app", "manual"]

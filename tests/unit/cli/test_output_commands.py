@@ -43,7 +43,6 @@ def call(command: Command, tmp_path: Path) -> Command:
     return partial(command, environment={**kept, **folders, "PYTHONWARNINGS": "error"}, folder=tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
 def test_format_by_extension_folder_expands(runs: Path, tmp_path: Path, call: Command, ending: str) -> None:
     command = "report" if ending == ".pdf" else "export"
@@ -57,7 +56,6 @@ def test_json_each_run_once(runs: Path, tmp_path: Path, call: Command) -> None:
     assert len(json.loads((tmp_path / "out.json").read_text())["runs"]) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -96,7 +94,6 @@ def test_unwritable_output_changes_nothing(
     assert {(tmp_path / name).read_text() for name in before if name.startswith("there")} == {"mine"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
 def test_unreadable_runs_named_others_written(runs: Path, tmp_path: Path, call: Command, ending: str) -> None:
     for bad, name in (("a view instead of the runs", "aaa-view"), ("samples in words", "aab-words")):
@@ -125,14 +122,12 @@ def test_no_readable_run_writes_nothing(runs: Path, tmp_path: Path, call: Comman
     assert not (tmp_path / "out.csv").exists()
 
 
-@pytest.mark.slow
 def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
     (tmp_path / "out.pdf").write_text("mine")
     assert call("report", "a folder", "-o", "out.pdf", "--force").returncode == 0
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
 
 
-@pytest.mark.slow
 def test_self_link_named_beside_folder_runs(runs: Path, call: Command) -> None:
     (runs / "loop.footing").symlink_to(runs / "loop.footing")
     ended = call("report", "a folder", "-o", "out.pdf")
@@ -140,6 +135,7 @@ def test_self_link_named_beside_folder_runs(runs: Path, call: Command) -> None:
     assert "mistake" not in ended.stderr
 
 
+@pytest.mark.long
 def test_report_words_and_sections(runs: Path, tmp_path: Path, call: Command) -> None:
     own = ("--title", "Disks for 2027", "--author=Jo", "--conclusion=-5 % is nothing.", "--sections=method")
     ended = call("report", "a folder", "-o", "out.pdf", *own)

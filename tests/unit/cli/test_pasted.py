@@ -23,7 +23,6 @@ def pasted(error: RefusedError, option: str) -> str:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_no_name_of_a_server_is_obeyed(payload: str, tmp_path: Path) -> None:
     address = replace(ADDRESS, parameters={**ADDRESS.parameters, "host": payload})
     ask = test_load.question(None)
@@ -40,7 +39,6 @@ def test_no_name_of_a_server_is_obeyed(payload: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_serial_number_never_executed(payload: str, tmp_path: Path) -> None:
     disks = tuple(
         replace(each, identity=replace(each.identity, serial=payload)) for each in test_erasure.DISKS

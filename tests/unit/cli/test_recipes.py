@@ -110,7 +110,6 @@ def test_server_target_unsupported(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "has no [recipe] table" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_server_recipe_preview(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("psycopg")
     command = ["run", "lentfer-2009", "--dry-run", "--server", "host=db user=x", "--as", "HAMMER2"]

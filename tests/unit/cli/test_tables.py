@@ -106,7 +106,6 @@ def listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str]
 
 
 @pytest.mark.parametrize("place", range(len(LIST_COLUMNS) + 1))
-@pytest.mark.slow
 def test_new_column_keeps_others_in_place(
     monkeypatch: pytest.MonkeyPatch, listed: Callable[[str], Shown], place: int
 ) -> None:

@@ -343,7 +343,6 @@ def test_a_reference_that_nobody_disturbed_is_preferred(recorded: RunFacts) -> N
 # --- on paper and in a terminal ---------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_report_and_command_line_name_the_reference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,7 +86,6 @@ def test_overall_worse_or_untold(recorded: RunFacts) -> None:
 @pytest.mark.parametrize("factor", [0.8, 1.0])
 @pytest.mark.parametrize("side_of", ["old", "new"])
 @pytest.mark.parametrize("how", [partial(disturbed, percent=52.0), unknown])
-@pytest.mark.slow
 def test_disturbed_or_unknown_runs_are_untold(
     recorded: RunFacts, factor: float, side_of: str, how: Callable[[RunFacts], RunFacts]
 ) -> None:
@@ -227,7 +226,6 @@ def write_side(folder: Path, kernel: str, factor: float, boots: Sequence[float] 
         (0.975, ExitStatus.INCONCLUSIVE, "inconclusive"),
     ],
 )
-@pytest.mark.slow
 def test_the_exit_status_says_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: float, status: int, word: str
 ) -> None:
@@ -263,7 +261,6 @@ def test_the_exit_status_says_the_verdict(
         (["BASE", "NEW", "--worse-than", "0"], "above 0"),
     ],
 )
-@pytest.mark.slow
 def test_invalid_gate_arguments_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

@@ -48,7 +48,6 @@ def read(folder: Path, *arguments: Sequence[str]) -> list[RunFacts]:
 
 
 @pytest.mark.parametrize("names", list(permutations(NAMES)))
-@pytest.mark.slow
 def test_last_and_never_baseline(tmp_path: Path, names: tuple[str, ...]) -> None:
     found = compare_runs(read(tmp_path, names), baseline="off")
     assert [group.name for group in found.groups] == [*(name for name in names if name != "off"), "off"]

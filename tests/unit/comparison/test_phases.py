@@ -353,7 +353,6 @@ def test_hostile_phase_names_plain_text(tmp_path: Path, capsys: Capture) -> None
 
 
 @pytest.mark.parametrize("tps", [-5.0, float("inf"), float("nan"), None])
-@pytest.mark.slow
 def test_impossible_phase_figure_excluded(tmp_path: Path, tps: float | None) -> None:
     facts = facts_of(tmp_path, ext4_and_xfs())
     reads = next(each for each in facts[0].phases if each.metadata.name == "reads")
@@ -401,7 +400,6 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
         (BackgroundMetadata(name="snapshot", every_s=300), "tpcb-like beside snapshot every 05:00"),
     ],
 )
-@pytest.mark.slow
 def test_different_background_work_not_compared(
     tmp_path: Path, other: BackgroundMetadata, expected: str
 ) -> None:

@@ -53,14 +53,12 @@ def spoken() -> tuple[tuple[str, str, bool], ...]:
     return tuple(said)
 
 
-@pytest.mark.slow
 def test_command_sentences_use_called_name() -> None:
     own = "app/domain/text.py"  # which says what is replaced
     unsaid = [where for where, _, through in spoken() if not through and not where.startswith(own)]
     assert unsaid == []
 
 
-@pytest.mark.slow
 def test_named_commands_and_options_exist() -> None:
     known = {*build_parser().commands, "help", "version"}
     named = {(where, found["word"]) for where, text, _ in spoken() for found in SPOKEN.finditer(text)}

@@ -27,7 +27,6 @@ def campaign(configurations: int, repeats: int, seeds: tuple[int, ...] = (5, 6, 
 
 
 @given(st.integers(1, 6), st.integers(1, 8))
-@pytest.mark.slow
 def test_every_block_holds_each_configuration_once(configurations: int, repeats: int) -> None:
     runs = interleaved_order(campaign(configurations, repeats))
     assert [run.number for run in runs] == list(range(1, configurations * repeats + 1))

@@ -80,8 +80,8 @@ def test_nested_format_spec() -> None:
 EXAMPLE = sorted(map(str, (TOP / "resources" / "examples" / "vondra-2022").glob("*.footing")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", sorted(NUMBER_FORMATS))
-@pytest.mark.slow
 def test_people_read_numbers_of_their_language(language: str) -> None:
     numbers = NUMBER_FORMATS[language]
     table = _printed(language, "list", "--library", str(TOP / "resources" / "examples"))
@@ -89,8 +89,8 @@ def test_people_read_numbers_of_their_language(language: str) -> None:
     assert _printed(language, "compare", *EXAMPLE).count(numbers.write(14.8, ".1f")) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["de"])
-@pytest.mark.slow
 def test_csv_and_json_language_independent(language: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{each}.{ending}" for ending in ("csv", "json") for each in (language, "en")]
     for file in files:

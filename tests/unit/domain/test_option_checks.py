@@ -281,7 +281,6 @@ def test_any_input_answered(spec: FilesystemSpec, pairs: list[tuple[str, object]
 @untimed
 @given(chosen())
 @example((filesystem("ext4"), {"block_size": 65536, "bigalloc": True}))
-@pytest.mark.slow
 def test_legal_options_refused_by_rules_only(made: tuple[FilesystemSpec, dict[str, OptionValue]]) -> None:
     spec, options = made
     findings = check(Circumstances(spec, options))
@@ -293,7 +292,6 @@ def test_legal_options_refused_by_rules_only(made: tuple[FilesystemSpec, dict[st
 
 @untimed
 @given(chosen(), st.data())
-@pytest.mark.slow
 def test_one_wrong_value_named(
     made: tuple[FilesystemSpec, dict[str, OptionValue]], data: st.DataObject
 ) -> None:

@@ -27,7 +27,6 @@ def never(blocks: tuple[Block, ...]) -> int:
 
 @settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 1))
-@pytest.mark.slow
 def test_every_block_holds_each_configuration_once(count: int, repeats: int, seed: int) -> None:
     blocks = random_blocks(count, repeats, seed)
     assert [sorted(block) for block in blocks] == [list(range(count))] * repeats
@@ -36,7 +35,6 @@ def test_every_block_holds_each_configuration_once(count: int, repeats: int, see
 
 @pytest.mark.parametrize("count", [3, 4, 5, 6, 8])
 @pytest.mark.parametrize("repeats", [2, 3, 5, 6, 10])
-@pytest.mark.slow
 def test_random_blocks_fewest_missing_pairs(count: int, repeats: int) -> None:
     blocks = random_blocks(count, repeats, 1)
     assert not any(one == other for one, other in neighbours(blocks))
@@ -44,7 +42,6 @@ def test_random_blocks_fewest_missing_pairs(count: int, repeats: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.slow
 def test_all_ordered_pairs_in_five_repeats(count: int) -> None:
     assert {never(random_blocks(count, 5, seed)) for seed in range(15)} == {0}
 
@@ -56,7 +53,6 @@ def test_alternating_blocks_miss_half() -> None:
 
 
 @pytest.mark.parametrize(("count", "repeats"), [(4, 4), (6, 6), (4, 8), (3, 6), (5, 10), (8, 8)])
-@pytest.mark.slow
 def test_williams_square_where_possible(count: int, repeats: int) -> None:
     for seed in range(5):
         blocks = random_blocks(count, repeats, seed)
@@ -67,7 +63,6 @@ def test_williams_square_where_possible(count: int, repeats: int) -> None:
         assert set(places.values()) == {repeats // count}
 
 
-@pytest.mark.slow
 def test_seeds_vary_order_and_first() -> None:
     orders = [random_blocks(4, 5, seed) for seed in range(60)]
     assert len(set(orders)) > 30  # the best ones are few, under 24 names
@@ -91,7 +86,6 @@ def test_drawn_order_stable_across_versions() -> None:
     assert random_blocks(4, 4, 7) == GOLDEN_FOUR
 
 
-@pytest.mark.slow
 def test_thousands_of_runs_are_ordered_too() -> None:
     assert len(random_blocks(100, 100, 1)) == 100
     assert len(random_blocks(1, 1000, 1)) == 1000

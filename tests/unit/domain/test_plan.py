@@ -150,7 +150,6 @@ def good_plans(draw: st.DrawFn) -> StoragePlan:
 
 
 @given(good_plans())
-@pytest.mark.slow
 def test_a_plan_survives_being_written_and_read(plan: StoragePlan) -> None:
     assert parse_plan(json.loads(json.dumps(plan_as_mapping(plan)))) == plan
 
@@ -171,7 +170,6 @@ def problems_of(values: object) -> tuple[Problem, ...]:
 
 
 @given(good_plans(), st.data())
-@pytest.mark.slow
 def test_junk_field_read_or_refused(plan: StoragePlan, data: st.DataObject) -> None:
     values = json.loads(json.dumps(plan_as_mapping(plan)))
     table = data.draw(st.sampled_from([values, values["data"], values["data"]["disks"][0]]))

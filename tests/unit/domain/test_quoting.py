@@ -79,14 +79,12 @@ def command_in(sentence: str) -> str:
     return "" if found is None else re.split("[`”]", sentence[found.start() :].lstrip(" `“:"))[0]
 
 
-@pytest.mark.slow
 def test_every_value_in_a_command_is_quoted() -> None:
     assert unquoted("Unmount it: umount {folder}") == ["folder"]
     assert unquoted("{name} is busy: umount {folder!q}") == []
     assert [(file, each) for file, each in sentences() if unquoted(each)] == []
 
 
-@pytest.mark.slow
 def test_no_value_of_a_sentence_is_obeyed(tmp_path: Path) -> None:
     commands = [command_in(sentence) for _, sentence in sentences() if "!q}" in sentence]
     assert len(commands) > 10
@@ -108,7 +106,6 @@ def test_a_word_is_quoted_in_every_language() -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_a_word_is_one_word(payload: str, tmp_path: Path) -> None:
     line = shell_line(["echo", payload, payload])
     assert line.isprintable()
@@ -118,7 +115,6 @@ def test_a_word_is_one_word(payload: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("payload", [*PAYLOADS, "", "a b", "Ä ö", "\udc80", "~", "-x", "\t", "$'x'"])
-@pytest.mark.slow
 def test_a_word_is_what_it_was(payload: str, tmp_path: Path) -> None:
     for shell in shells():
         if shell[0].endswith("/sh") and not payload.isprintable():
@@ -136,7 +132,6 @@ def test_option_value_with_hyphen() -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_a_comment_does_nothing_in_any_shell(payload: str, tmp_path: Path) -> None:
     lines = [comment(each) for each in (payload, f"A  {payload}", f"x ({payload})")]
     assert all(line.startswith("# ") and line.isprintable() for line in lines)

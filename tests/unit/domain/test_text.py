@@ -114,7 +114,6 @@ def test_missing_and_vanished_catalogue(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cannot be read" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_language_of_environment() -> None:
     def printed(**environment: str) -> str:
         argv = (sys.executable, "-P", "-m", "app", "list", "--help")

@@ -438,7 +438,6 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     return parts
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some_parts())
 def test_valid_draft_round_trips(parts: DraftParts) -> None:

@@ -60,7 +60,6 @@ def keeps(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("recipe", WITH_MATRIX, ids=lambda each: each.name)
-@pytest.mark.slow
 def test_recipe_dimensions_survive_save(recipe: Recipe) -> None:
     text = recipe.path.read_text(encoding="utf-8")
     keeps(parse(text, recipe.path.parent))
@@ -156,7 +155,6 @@ def test_value_for_one_dimension_filesystem_kept(start: str, other: str, key: st
 
 @settings(deadline=None, max_examples=40)
 @given(campaigns(), st.data())
-@pytest.mark.slow
 def test_matrices_round_trip(text: str, data: st.DataObject) -> None:
     try:
         campaign = parse(text)

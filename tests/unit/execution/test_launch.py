@@ -42,7 +42,6 @@ def launch(text: str, tmp_path: Path) -> LaunchedCampaign:
     return start_campaign(text, tmp_path / "library")
 
 
-@pytest.mark.slow
 def test_refusal_in_command_words(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     with pytest.raises(LaunchError) as caught:
@@ -82,7 +81,6 @@ def test_questions_before_first_run_reach_window(tmp_path: Path) -> None:
     assert (launched.asking, launched.waiting, launched.folder) == (sentence, "", None)
 
 
-@pytest.mark.slow
 def test_poll_never_blocks_and_reports_failure(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert launched.poll() is None
@@ -93,7 +91,6 @@ def test_poll_never_blocks_and_reports_failure(tmp_path: Path) -> None:
         launched.poll()
 
 
-@pytest.mark.slow
 def test_runner_has_own_session_and_no_stdin(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert os.getsid(launched.pid) == launched.pid
@@ -131,7 +128,6 @@ def test_cleanup_keeps_newest_and_running(tmp_path: Path, monkeypatch: pytest.Mo
         wait_for_end(running, PATIENCE_S)
 
 
-@pytest.mark.slow
 def test_folder_reported_at_first_run(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)
@@ -176,7 +172,6 @@ def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
     assert live_campaigns() == ()
 
 
-@pytest.mark.slow
 def test_run_failure_reported_after_start(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)

@@ -70,7 +70,6 @@ def rounds_of(result: CampaignResult) -> dict[str, int]:
     return found
 
 
-@pytest.mark.slow
 def test_losers_out_after_third_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, campaign_of())
     result = bench.run(monkeypatch)
@@ -82,7 +81,6 @@ def test_losers_out_after_third_round(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "is unlikely to be the fastest" in bench.messages[0]
 
 
-@pytest.mark.slow
 def test_last_run_states_exclusion_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     marked = {}
@@ -116,7 +114,6 @@ def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "stop_at", [2, 13, *(pytest.param(at, marks=pytest.mark.long) for at in (7, 12, 14, 15, 20, 25))]
 )
-@pytest.mark.slow
 def test_stop_at_any_run_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
@@ -138,7 +135,6 @@ def test_stop_at_any_run_changes_nothing(
 
 
 @pytest.mark.parametrize("weak", ["disturbed", "unknown"])
-@pytest.mark.slow
 def test_weak_runs_do_not_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weak: str) -> None:
     """The best one is disturbed, or may be, in the first three rounds, and slow in them."""
     slow = speeds()
@@ -240,7 +236,6 @@ def test_exclusion_mark_outweighs_new_decision(tmp_path: Path, monkeypatch: pyte
     assert course.ended_after("b") == 4
 
 
-@pytest.mark.slow
 def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     facts = [read_run_facts(Path(each.path)) for each in result.results if each.path is not None]
@@ -264,7 +259,6 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     assert document["left_out"].keys() == {"a", "c"}
 
 
-@pytest.mark.slow
 def test_order_of_rounds_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaigns = {
         "sequential": campaign_of(),
@@ -280,7 +274,6 @@ def test_order_of_rounds_is_described(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "each round ran every configuration once" in order["fixed"]
 
 
-@pytest.mark.slow
 def test_comparison_of_some_competitors_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     facts = [

@@ -45,7 +45,6 @@ def interrupt(launched: LaunchedCampaign) -> None:
 
 
 @pytest.mark.parametrize("end", [interrupt, LaunchedCampaign.stop])
-@pytest.mark.slow
 def test_waiting_is_stopped(
     other: MachineLock, tmp_path: Path, end: Callable[[LaunchedCampaign], None]
 ) -> None:
@@ -62,7 +61,6 @@ def test_waiting_is_stopped(
     ]
 
 
-@pytest.mark.slow
 def test_waiting_ends_with_the_other(other: MachineLock, tmp_path: Path) -> None:
     launched = waiting(tmp_path)
     other.close()

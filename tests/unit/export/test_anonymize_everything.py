@@ -204,7 +204,6 @@ def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path
     assert "acme" not in output.read_text()
 
 
-@pytest.mark.slow
 def test_no_secret_in_report_or_picture_source(run: tuple[Path, set[str]]) -> None:
     path, hidden = run
     for anonymous in (False, True):
@@ -219,7 +218,6 @@ def asdict_of(block: object) -> str:
     return re.sub(r"path=PosixPath\('[^']*'\)", "", repr(block))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
 def test_no_secret_in_picture_or_report(run: tuple[Path, set[str]], tmp_path: Path, ending: str) -> None:
     path, hidden = run

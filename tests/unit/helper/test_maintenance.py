@@ -62,7 +62,6 @@ def test_unknown_maintenance_name_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT], ids=str)
-@pytest.mark.slow
 def test_maintenance_declared_as_in_the_registry(kind: Any) -> None:  # noqa: ANN401
     for filesystem in ("ext4", "xfs", "btrfs", "zfs", "f2fs", "ext3", "reiserfs"):
         found = commands(kind.name, filesystem)

@@ -194,7 +194,6 @@ GROUPS = st.tuples(
 
 @settings(deadline=None)
 @given(GROUPS, st.lists(st.tuples(TEXT | st.sampled_from(FURTHER), GROUPS), max_size=4), IDENTITIES)
-@pytest.mark.slow
 def test_any_signature_match_is_plan_or_refused(
     data: Any,  # noqa: ANN401
     wal: Any,  # noqa: ANN401

@@ -102,7 +102,6 @@ def test_campaign_ended_before_folders_are_removed(
 
 
 @pytest.mark.parametrize("error", [RunFileError("damaged"), OSError(28, "No space left on device")])
-@pytest.mark.slow
 def test_unended_campaign_keeps_folders_and_record(left: Left, state_folder: Path, error: Exception) -> None:
     def fail(_leaving: ResourceRecord) -> None:
         raise error
@@ -115,7 +114,6 @@ def test_unended_campaign_keeps_folders_and_record(left: Left, state_folder: Pat
     assert not left[0].exists()
 
 
-@pytest.mark.slow
 def test_killed_sweep_loses_nothing(
     left: Left, bench: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +245,6 @@ def test_announced_folder_with_content_is_kept(
 
 
 @pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
-@pytest.mark.slow
 def test_untrusted_record_is_reported_and_kept(
     what: str, left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:

@@ -302,7 +302,6 @@ def test_f24_hint_of_root(monkeypatch: pytest.MonkeyPatch, uid: int, hint: str) 
     assert of_an_account("set XDG_STATE_HOME", root="free some space") == hint
 
 
-@pytest.mark.slow
 def test_f24_hints_that_name_variables() -> None:
     """Each of them goes through `of_an_account`."""
     named = {

@@ -54,7 +54,7 @@ def decoys(bench: Path) -> list[str]:
     return sorted(path.name for path in bench.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sweep_after_killed_runner(state_folder: Path, bench: Path, account: Account) -> None:
     expected = decoys(bench)
     runner = victim(state_folder, bench, account, NEVER)
@@ -81,7 +81,7 @@ def test_sweep_after_killed_runner(state_folder: Path, bench: Path, account: Acc
             os.close(descriptor)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("moment", range(LAST_MOMENT + 1))
 def test_runner_killed_while_preparing(
     state_folder: Path, bench: Path, account: Account, moment: int, forked: Forked

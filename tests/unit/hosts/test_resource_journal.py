@@ -68,13 +68,11 @@ def test_header_round_trip() -> None:
 
 
 @given(written=st.lists(entries, unique_by=lambda entry: entry.path))
-@pytest.mark.slow
 def test_entries_are_read_back_in_their_order(written: list[ResourceEntry]) -> None:
     assert parsed(header_line(LEAVING), *map(entry_line, written)).entries == tuple(written)
 
 
 @given(written=st.lists(entries, min_size=1, unique_by=lambda entry: entry.path), data=st.data())
-@pytest.mark.slow
 def test_truncated_record_keeps_complete_lines(written: list[ResourceEntry], data: st.DataObject) -> None:
     lines = [entry_line(entry) for entry in written]
     whole = b"".join(lines)

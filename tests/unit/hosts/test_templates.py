@@ -314,7 +314,6 @@ def test_nothing_else_is_removed(store: TemplateStore, outside: str, tmp_path: P
         lambda values: {name: value for name, value in values.items() if name != "made_epoch_s"},
     ],
 )
-@pytest.mark.slow
 def test_unidentified_template_can_be_removed(
     store: TemplateStore,
     change: Any,  # noqa: ANN401

@@ -70,7 +70,6 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("where", ["one.txt", "deep/1/2/3/pgbench.log", "deep/i5/default/out.txt"])
-@pytest.mark.slow
 def test_every_condition(tmp_path: Path, where: str) -> None:
     texts = [TEXT, *(TEXT.replace(*change) for change in CHANGES.values())]
     lines = [each.replace("tps = 10.0", f"tps = {10 + at}.0") for at, each in enumerate(texts)]
@@ -119,7 +118,6 @@ def test_same_scripts_elsewhere(tmp_path: Path) -> None:
         (["10/out.txt", "x/out.txt"], [1, 1]),
     ],
 )
-@pytest.mark.slow
 def test_file_names(tmp_path: Path, files: list[str], expected: list[int]) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "README.md").write_text("# i5\n* CPU: i5\n# xeon\n* CPU: xeon\n")

@@ -61,7 +61,6 @@ def mutated(content: bytes, seed: int, amount: int) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(

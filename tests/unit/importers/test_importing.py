@@ -98,7 +98,6 @@ def test_sampled_log_scaled_and_marked(tmp_path: Path) -> None:
         assert run.summary()["tps"] == pytest.approx(sum(tps) / len(tps))
 
 
-@pytest.mark.slow
 def test_sampling_noise_is_not_jitter(tmp_path: Path) -> None:
     write_log(tmp_path / "run", [4000] * 120, rate=0.01)
     (tmp_path / "run" / "pgbench.log").write_text(summary_text(480_000, 4000.0, seconds=120))

@@ -28,7 +28,6 @@ def vondra(tmp_path: Path) -> ImportReport:
     return bring_in(tmp_path / "library", VONDRA)
 
 
-@pytest.mark.slow
 def test_folders_and_loose_rows_become_runs(vondra: ImportReport) -> None:
     assert len(vondra.imported) == 30  # three tables of ten rows; three of the rows have a folder
     assert sum("mean-only" in each.marks for each in vondra.imported) == 28
@@ -45,13 +44,11 @@ def test_folders_and_loose_rows_become_runs(vondra: ImportReport) -> None:
         ("btrfs stripe scale 1000 rw #1", None),
     ],
 )
-@pytest.mark.slow
 def test_tps_equal_output_or_row(vondra: ImportReport, name: str, tps: float | None) -> None:
     found = [each.tps for each in vondra.imported if each.name == name]
     assert found == ([] if tps is None else [tps])
 
 
-@pytest.mark.slow
 def test_truncated_log_marks_latencies_partial(vondra: ImportReport) -> None:
     xfs = by_name(vondra, "xfs stripe scale 1000 simple-update #1")
     assert "partial-latencies" in xfs.marks
@@ -64,7 +61,6 @@ def test_truncated_log_marks_latencies_partial(vondra: ImportReport) -> None:
         assert run.events()[0].t_ms == pytest.approx(-75, abs=5)
 
 
-@pytest.mark.slow
 def test_no_log_tps_are_commits(vondra: ImportReport) -> None:
     btrfs = by_name(vondra, "btrfs stripe scale 1000 select-only #1")
     assert btrfs.marks == ("imported", "tps-from-statistics")
@@ -74,7 +70,6 @@ def test_no_log_tps_are_commits(vondra: ImportReport) -> None:
     assert source_of(btrfs.path, "wal.bytes") == "pg_current_wal_lsn()"
 
 
-@pytest.mark.slow
 def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> None:
     entry = read_entry(by_name(vondra, "xfs stripe scale 1000 simple-update #1").path)
     assert (entry.filesystem, entry.raid, entry.scale, entry.clients) == ("xfs", "stripe", 1000, 16)
@@ -95,7 +90,6 @@ def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> No
     assert values["Machine", "kernel"] == "5.17.11"
 
 
-@pytest.mark.slow
 def test_devices_and_profiles_from_tool_output(vondra: ImportReport) -> None:
     with RunFile(by_name(vondra, "btrfs stripe scale 1000 select-only #1").path) as run:
         raid = run.facts("before")["storage"]["raid"]  # type: ignore[index,call-overload]
@@ -107,7 +101,6 @@ def test_devices_and_profiles_from_tool_output(vondra: ImportReport) -> None:
     }
 
 
-@pytest.mark.slow
 def test_row_without_folder_is_a_mean(vondra: ImportReport) -> None:
     row = by_name(vondra, "zfs stripe no-fpw scale 250 read-only #1")
     assert row.tps == 70196.843108
@@ -120,7 +113,6 @@ def test_row_without_folder_is_a_mean(vondra: ImportReport) -> None:
         assert run.values["data_bytes"] is None
 
 
-@pytest.mark.slow
 def test_non_results_listed_with_reason(vondra: ImportReport) -> None:
     left = {Path(each.path).name: each.reason for each in vondra.left}
     assert left["fs.mount.log"] == "is empty"
@@ -137,14 +129,12 @@ def test_inner_folder_imported_alone(tmp_path: Path) -> None:
     assert ("filesystem", "no file and no folder name states it") in imported.missing
 
 
-@pytest.mark.slow
 def test_the_report_is_plain_json(vondra: ImportReport, tmp_path: Path) -> None:
     document = json.loads(json.dumps(as_json(vondra, tmp_path / "library")))
     assert {"library", "imported", "present", "left"} == document.keys()
     assert document["imported"][0]["marks"]
 
 
-@pytest.mark.slow
 def test_configurations_unpaired_campaigns_named_by_folder(vondra: ImportReport) -> None:
     xfs, ext4 = (
         read_run_facts(by_name(vondra, f"{filesystem} stripe scale 1000 simple-update #1").path)
@@ -154,7 +144,6 @@ def test_configurations_unpaired_campaigns_named_by_folder(vondra: ImportReport)
     assert xfs.campaign_key != ext4.campaign_key
 
 
-@pytest.mark.slow
 def test_tree_in_archive_read_without_unpacking(tmp_path: Path) -> None:
     members = {
         str(path.relative_to(VONDRA)): path.read_bytes()
@@ -169,7 +158,6 @@ def test_tree_in_archive_read_without_unpacking(tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} == {"all.tar.gz", "library"}
 
 
-@pytest.mark.slow
 def test_reimport_makes_no_duplicates(tmp_path: Path) -> None:
     first = bring_in(tmp_path / "library", VONDRA)
     again = bring_in(tmp_path / "library", VONDRA)

@@ -106,7 +106,6 @@ def test_nan_dropped_rest_kept(tmp_path: Path) -> None:
     assert series(imported.path, "pgbench.latency_stddev")[1].tolist() == [0.1]
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_day_long_run_keeps_every_second(tmp_path: Path) -> None:
     rows = [

@@ -44,7 +44,6 @@ def imported(folder: Path, version: str, scenario: str) -> RunFacts:
         ("rate_limit", OfferedLoad(LoadKind.RATE, None, 25.0, limit_is_known=True)),
     ],
 )
-@pytest.mark.slow
 def test_rate_and_limit_from_pgbench_output(
     tmp_path: Path, version: str, scenario: str, load: OfferedLoad
 ) -> None:

@@ -93,7 +93,6 @@ def test_deep_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
-@pytest.mark.slow
 def test_headers_in_a_row(tmp_path: Path, kind: bytes) -> None:
     whole = io.BytesIO()
     content = b"6 a=b\n" if kind != tarfile.GNUTYPE_LONGNAME else b"name\0"

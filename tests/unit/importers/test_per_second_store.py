@@ -32,7 +32,6 @@ def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None 
     ),
     st.integers(0, 30),
 )
-@pytest.mark.slow
 def test_every_transaction_in_its_second(batches: list[list[tuple[int, int]]], pending: int) -> None:
     store = SecondStore(ORIGIN_US)
     with pytest.MonkeyPatch.context() as patch:

@@ -69,7 +69,6 @@ def test_unsettled_run_read_each_time(tmp_path: Path, read: list[str]) -> None:
 
 
 @pytest.mark.parametrize("damage", ["bytes", "rows", "version", "fields"])
-@pytest.mark.slow
 def test_damaged_or_older_index_rebuilt(
     tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:

@@ -146,7 +146,6 @@ def test_new_file_belongs_to_starting_run(live: Path) -> None:
     assert "not a pgFooting run file" in status.runs[0].problem
 
 
-@pytest.mark.slow
 def test_damaged_file_of_dead_campaign_incomplete(folder: Path) -> None:
     path_of(folder, 1).write_text("rubbish" * 100)
     run = CampaignWatch(folder).read().runs[0]

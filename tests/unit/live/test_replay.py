@@ -121,7 +121,6 @@ def test_invalid_speed(replay: ReplaySource, speed: float) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("pjsrt"), st.floats(0.01, 500)), max_size=20))
-@pytest.mark.slow
 def test_position_stays_inside_run(recorded: Path, steps: list[tuple[str, float]]) -> None:
     clock = Clock()
     replay = ReplaySource(load_run_data(recorded), clock_s=clock)

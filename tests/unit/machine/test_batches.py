@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from itertools import chain
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +47,6 @@ def test_balanced_parts_longest_first() -> None:
         st.text("abcdef", min_size=1, max_size=3), st.sets(st.integers(0, 20).map(str)), max_size=30
     )
 )
-@pytest.mark.slow
 def test_short_tier_covers_everything(covers: dict[str, set[str]]) -> None:
     chosen = smallest_cover(covers, {})
     assert chosen <= covers.keys()
@@ -66,7 +64,6 @@ def test_short_tier_prefers_coverage_per_second() -> None:
 @given(
     st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
 )
-@pytest.mark.slow
 def test_reports_split_from_any_output_chunks(reports: list[dict[str, str]], data: st.DataObject) -> None:
     stream = b"dots ...\n" + b"".join(
         MARK.encode() + json.dumps(each).encode() + b"\n..." for each in reports

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[3]
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can build the guest")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="only root can build the guest")]
 
 # Sourced last. A half is built as soon as its pipe, where there is one, is written to.
 PRETENDED = """

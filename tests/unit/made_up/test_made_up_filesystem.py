@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PROJECT = Path(__file__).parents[3]
 REGISTERED = """
 import sys
@@ -21,7 +19,6 @@ sys.exit(pytest.main([*options, sys.argv[1]]))
 """
 
 
-@pytest.mark.slow
 def test_filesystem_needs_one_file_and_line() -> None:
     """In a process of its own: many modules hold what the registry was when they were imported."""
     walk = Path(__file__).with_name("walk.py")

@@ -29,7 +29,6 @@ def run_apart(folder: Path, script: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", SHARED)
 def test_files_inside_hidden_outside(folder: Path, place: str) -> None:
     assert run_apart(folder, f"mktemp -d {place}/pgfooting-0123456789abcdef.XXXXXX").startswith(place)

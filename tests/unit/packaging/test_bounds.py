@@ -58,7 +58,6 @@ def test_library_without_lowest_version(monkeypatch: pytest.MonkeyPatch) -> None
         bounds.lowest("numpy<3")
 
 
-@pytest.mark.slow
 def test_bounds_use_own_environment_without_hashes(scripts: Scripts) -> None:
     code = "find_cache_folder\nlook_at_system engine\nprepare_environment {}\necho $ENVIRONMENT\n"
     folders = {}

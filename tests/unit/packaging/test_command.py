@@ -109,7 +109,6 @@ def test_commands_in_hints_are_quoted() -> None:
     assert bare == []
 
 
-@pytest.mark.slow
 def test_install_and_uninstall_command(scripts: Scripts, run: Path) -> None:
     for _ in range(2):
         assert scripts.run([str(run), "--install-command"]).returncode == 0
@@ -174,7 +173,6 @@ def on_terminal(scripts: Scripts, run: Path, typed: str) -> str:
 
 
 @pytest.mark.parametrize(("typed", "files"), [("y\n", sorted(FILES)), ("n\n", []), ("\n", [])])
-@pytest.mark.slow
 def test_it_is_offered_once_on_a_terminal(scripts: Scripts, run: Path, typed: str, files: list[str]) -> None:
     assert "[y/N]" in on_terminal(scripts, run, typed)
     assert there(scripts) == files

@@ -79,7 +79,6 @@ def test_disks_below_encrypted_root_allowed(scripts: Scripts, machine: Machine) 
     assert refusals(scripts, machine, root="dm-1") == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sda", "nvme0n1", "md0", "sr0", "ram0", "zram0", "vdab"])
 def test_any_other_device_refuses(scripts: Scripts, machine: Machine, name: str) -> None:
     machine.disk("vda", "vda1")

@@ -96,7 +96,6 @@ def test_machine_without_wheel(scripts: Scripts) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("group", ["engine", "run", "test"])
-@pytest.mark.slow
 def test_lists_match_pyproject(python: str, group: str) -> None:
     text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
     optional = {"engine": [], "run": ["window"], "test": ["window", "development", "servers"]}[group]
@@ -158,7 +157,6 @@ def write_wheel(folder: Path, content: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_wrong_package_hash(scripts: Scripts, tmp_path: Path) -> None:
     """With the system's own Python and pip."""

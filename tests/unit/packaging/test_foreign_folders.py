@@ -68,7 +68,6 @@ NAMES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_both_functions_say_whose_a_place_is(name: str, tmp_path: Path, scripts: Scripts) -> None:
     found = places(tmp_path)
@@ -108,7 +107,6 @@ def test_both_programs_forget_before_anything_is_read(module: str) -> None:
     assert text.index("forget_foreign_folders(os.environ)") < text.index("settle_language(os.environ)")
 
 
-@pytest.mark.slow
 def test_the_library_of_root_is_roots(tmp_path: Path) -> None:
     foreign = of_user(tmp_path / "user")
     names = {name: str(foreign) for name in VARIABLES}

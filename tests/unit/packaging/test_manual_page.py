@@ -32,7 +32,6 @@ def test_text_is_escaped() -> None:
     assert manual_page.roff_text("\\n(yr") == "\\en(yr"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
 def test_groff_accepts_every_chapter(chapter: Chapter) -> None:

@@ -176,7 +176,6 @@ def try_all(project: Path, minutes: int = 10) -> State:
     return State(project / "state", project, ["unit"])
 
 
-@pytest.mark.slow
 def test_untested_check_survives(project: Path) -> None:
     before = (project / "app" / "thing.py").read_text()
     state = try_all(project)
@@ -199,7 +198,6 @@ def test_untested_check_survives(project: Path) -> None:
     assert (project / "app" / "thing.py").read_text() == before
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_resume_interrupted_run(project: Path) -> None:
     assert try_all(project, minutes=0).outcomes == {}

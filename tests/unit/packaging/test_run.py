@@ -100,7 +100,6 @@ def test_graphics_libraries_only_for_window(scripts: Scripts, start: Path) -> No
 
 
 @pytest.mark.parametrize("status", ["0", "1", "2", "3", "130"])
-@pytest.mark.slow
 def test_the_exit_status_is_that_of_pgfooting(scripts: Scripts, start: Path, status: str) -> None:
     scripts.environment["STATUS"] = status
     assert scripts.run([str(start), "list"]).returncode == int(status)
@@ -153,7 +152,6 @@ def test_checkout_path_with_colon(scripts: Scripts, start: Path, tmp_path: Path)
     assert not scripts.environments.exists()
 
 
-@pytest.mark.slow
 def test_help_and_version_install_nothing(scripts: Scripts, start: Path) -> None:
     missing(scripts, "postgresql", "qt", "fio")
     for asked in ("--help", "-h", "--version", "help list", "run --help", "list -h"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fix_chosen import SLOW
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 TIERS = ("unit", "gui", "bus", "postgres", "disks", "machine")
@@ -127,6 +128,7 @@ def test_parallel_tier_dies_early(scripts: Scripts) -> None:
     assert lines[-1] == "10 passed, 1 failed"
 
 
+@pytest.mark.long
 def test_root_runs_unit_tests_as_user(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10, skipped=2))
     python = scripts.fake / "environment" / "bin" / "python"
@@ -189,12 +191,14 @@ def pytest_in(folder: Path, *options: str, plugin: str = "tests.fix_chosen") -> 
     return sorted(re.findall(r"^(\S+::.* [A-Z]+) ", done.stdout, re.MULTILINE))
 
 
+@pytest.mark.long
 def test_programs_of_tests_find_app(tmp_path: Path) -> None:
     start = "subprocess.run([sys.executable, '-P', '-c', 'import app'], check=True)"
     (tmp_path / "test_one.py").write_text(f"import subprocess, sys\ndef test_x(): {start}\n")
     assert pytest_in(tmp_path, plugin="tests.conftest") == ["test_one.py::test_x PASSED"]
 
 
+@pytest.mark.long
 def test_only_what_reports_skipped_is_chosen(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     tests.mkdir()
@@ -222,6 +226,12 @@ def test_first_and_last_case_of_slow_tests(tmp_path: Path) -> None:
     assert len(pytest_in(tmp_path)) == 10
 
 
+def test_slow_tests_exist() -> None:
+    for path, _, name in (each.rpartition("::") for each in SLOW):
+        assert f"def {name}(" in (PROJECT / path.partition("::")[0]).read_text(encoding="utf-8"), path
+
+
+@pytest.mark.long
 def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     for name in ("a/test_1", "a/test_2", "b/test_3"):

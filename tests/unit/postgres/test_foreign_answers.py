@@ -77,7 +77,6 @@ DEEP = b"{" * 100_000 + b"}" * 100_000
         ("sessions", SESSIONS[:2]),
     ],
 )
-@pytest.mark.slow
 def test_no_answer_is_a_mistake_of_ours(what: str, columns: tuple[Column, ...]) -> None:
     with pytest.raises(TargetError, match="The server does not identify itself") as caught:
         look(**{what: columns})

@@ -118,7 +118,6 @@ def test_percentiles_never_fall_when_the_share_rises() -> None:
 
 
 @given(LATENCIES, LATENCIES)
-@pytest.mark.slow
 def test_merging_is_counting_together(one: list[int], other: list[int]) -> None:
     first, second = (Histogram.of(np.array(each, np.int64)) for each in (one, other))
     together = Histogram.of(np.array(one + other, np.int64))

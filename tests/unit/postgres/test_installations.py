@@ -97,7 +97,6 @@ def test_versions_are_read_as_programs_print_them(text: str, expected: tuple[str
         "opt/PostgreSQL/15/bin",
     ],
 )
-@pytest.mark.slow
 def test_every_distributions_place_is_looked_into(account: Account, root: Path, place: str) -> None:
     folder = _tree(root / place, "15.18")
     [found] = _find(account, root)
@@ -107,7 +106,6 @@ def test_every_distributions_place_is_looked_into(account: Account, root: Path, 
     assert found.origin
 
 
-@pytest.mark.slow
 def test_newest_first_betas_last(account: Account, root: Path) -> None:
     for version in ("13.23", "18beta1", "15.9", "15.18"):
         _tree(root / "usr/lib/postgresql" / version / "bin", version)
@@ -127,7 +125,6 @@ def test_same_installation_listed_once(account: Account, root: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["", "/bin", "/", "/bin/"])
-@pytest.mark.slow
 def test_named_prefix_or_programs_folder(account: Account, root: Path, part: str) -> None:
     _tree(root / "build/bin", "17.1")
     named = f"{root}/build{part}"
@@ -150,7 +147,6 @@ def test_too_old_version_has_reason(account: Account, root: Path, version: str) 
 
 
 @pytest.mark.parametrize("version", ["19devel", "19rc1", "20.3", "31.0"])
-@pytest.mark.slow
 def test_untested_newer_version_noted(account: Account, root: Path, version: str) -> None:
     _tree(root / "usr/lib/postgresql/19/bin", version)
     [found] = _find(account, root)
@@ -274,7 +270,6 @@ def test_every_command_is_recorded(account: Account, root: Path) -> None:
         ("exit 1", None),
     ],
 )
-@pytest.mark.slow
 def test_block_size_from_configure_line(
     account: Account, root: Path, script: str, expected: int | None
 ) -> None:

@@ -131,7 +131,6 @@ def logs(draw: st.DrawFn) -> tuple[bytes, LogFormat]:
 
 
 @given(logs())
-@pytest.mark.slow
 def test_random_logs_match_plain_reader(log: tuple[bytes, LogFormat]) -> None:
     text, log_format = log
     batch = parse_transactions(text, log_format)
@@ -156,7 +155,6 @@ def _check(text: bytes, log_format: LogFormat) -> None:
 
 
 @given(logs(), st.data())
-@pytest.mark.slow
 def test_changed_byte_parses_or_raises(log: tuple[bytes, LogFormat], data: st.DataObject) -> None:
     text, log_format = log
     assume(text)

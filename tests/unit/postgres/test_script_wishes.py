@@ -150,7 +150,6 @@ def test_comments_blanked_in_place() -> None:
         "set ",
     ],
 )
-@pytest.mark.slow
 def test_largest_hostile_script_is_fast(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))

@@ -87,7 +87,6 @@ def test_any_window_has_its_percentiles() -> None:
         st.lists(st.tuples(st.integers(-(10**9), 10**12), st.integers(0, 10**9)), max_size=30), max_size=8
     )
 )
-@pytest.mark.slow
 def test_any_order_counts_transactions_once(pieces: list[list[tuple[int, int]]]) -> None:
     seconds = SecondHistograms(ORIGIN_US)
     expected: dict[int, list[int]] = defaultdict(list)

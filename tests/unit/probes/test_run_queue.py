@@ -127,7 +127,6 @@ def test_a_server_that_ended_gives_nothing(tmp_path: Path) -> None:
     probe.close()
 
 
-@pytest.mark.slow
 def test_two_programs_on_one_cpu() -> None:
     cpu = min(os.sched_getaffinity(0))
     burn = (

@@ -79,7 +79,6 @@ def test_section_order_runs_always_listed(nine: list[Path]) -> None:
 
 
 @pytest.mark.parametrize("section", [each for each in Section if each is not Section.RUNS])
-@pytest.mark.slow
 def test_no_references_to_omitted_sections(nine: list[Path], whole: Report, section: Section) -> None:
     report = read_report(nine, ReportOptions(sections=tuple(each for each in Section if each is not section)))
     gone = set(bookmarks(whole)) - set(bookmarks(report))
@@ -101,7 +100,6 @@ def test_no_appendix_moves_caveats_to_front(nine: list[Path]) -> None:
     assert not [text for text in alone if "“Pairs and caveats”" in text]
 
 
-@pytest.mark.slow
 def test_many_configurations_below_verdicts(tmp_path: Path) -> None:
     cases = [Case(f"c{number}", 0, Shape(2, 5000 - 50 * number)) for number in range(26)]
     report = read_report(write_cases(tmp_path, cases))

@@ -59,7 +59,6 @@ def hostile(payload: str) -> list[Case]:
 @pytest.mark.parametrize(
     "payload", [*PAYLOADS[:9], *(pytest.param(each, marks=pytest.mark.long) for each in PAYLOADS[9:])]
 )
-@pytest.mark.slow
 def test_run_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     paths = write_cases(tmp_path / "runs", hostile(payload))
     text = taken(read_findings(paths)).as_text()
@@ -71,7 +70,6 @@ def test_run_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_disk_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     known = tuple(dataclasses.replace(each, model=payload, serial=payload) for each in disks(2))
     made = storage_commands(StoragePlan(Group(known, Level.MIRROR, "ext4")))
@@ -133,7 +131,6 @@ def test_postgres_reads_a_quoted_value_back(payload: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("value", ["1.2.3", "1-2", "-5", "8GB", "1.5GB", "a.b-c", ".5", "0x1F", "+3", "on"])
-@pytest.mark.slow
 def test_postgres_reads_what_needs_no_quotes(value: str, tmp_path: Path) -> None:
     conf = conf_of(tmp_path, {"work_mem": value}).splitlines()[-1].replace("work_mem", "cluster_name")
     assert asked("cluster_name", f"{conf}\n", tmp_path / "data") == value
@@ -189,7 +186,6 @@ def test_libmount_reads_one_line_of_known_words(
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.slow
 def test_imported_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     folder = tmp_path / "results" / payload.replace("/", "_")
     folder.mkdir(parents=True)

@@ -96,7 +96,6 @@ def bars(report: Report) -> BarFigure:
     return figure
 
 
-@pytest.mark.slow
 def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     assert [bar.label for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
@@ -121,7 +120,6 @@ def test_single_run_matrix_starts_with_its_answer(tmp_path: Path) -> None:
     assert [row.cells["level"] for row in ranking.rows] == ["ext4", "btrfs"]
 
 
-@pytest.mark.slow
 def test_table_cells_match_headings(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     tables = [block for block in single_blocks(report) if isinstance(block, ReportTable)]
@@ -133,7 +131,6 @@ def test_table_cells_match_headings(tmp_path: Path) -> None:
         assert all(list(row.cells) == ids and row.warned <= set(ids) for row in each.rows)
 
 
-@pytest.mark.slow
 def test_unsafe_options_named_everywhere(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     warnings = texts(report, TextRole.WARNING)
@@ -214,7 +211,6 @@ def test_long_names_shortened_in_sentences(tmp_path: Path) -> None:
     assert all(any(f"{number} {LONG_NAME}" in each for each in listed) for number in range(2))
 
 
-@pytest.mark.slow
 def test_figures_name_their_runs(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     waiting = False
@@ -230,7 +226,6 @@ def test_figures_name_their_runs(tmp_path: Path) -> None:
     assert figures > 10
 
 
-@pytest.mark.slow
 def test_anonymous_report_hides_identities(tmp_path: Path) -> None:
     paths = three_by_three(tmp_path)
     named, anonymous = (
@@ -320,7 +315,6 @@ def test_long_value_only_where_it_differs(tmp_path: Path) -> None:
         "UPDATE series SET metric = 'nobody.' || id",
     ],
 )
-@pytest.mark.slow
 def test_strange_file_reported(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, Shape(12, 5000, 1, 5)) for name in ("ext4", "xfs")])
     report = read_report([change_run(paths[0], statement), paths[1]])
@@ -334,7 +328,6 @@ def test_impossible_date_is_no_date(tmp_path: Path) -> None:
     assert report.moment_epoch_s == 0
 
 
-@pytest.mark.slow
 def test_common_values_once_rest_attached(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     found = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
@@ -362,7 +355,6 @@ def test_names_are_text_whatever_is_in_them(tmp_path: Path) -> None:
     assert not {"\x1b", "\u202e", "\n"} & set(everything)
 
 
-@pytest.mark.slow
 def test_picture_has_charts_and_sources(tmp_path: Path) -> None:
     picture = read_picture(three_by_three(tmp_path))
     assert [block.chart for block in picture.blocks if isinstance(block, TimeFigure)] == [
@@ -396,7 +388,6 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     ("seconds", "width"),
     [(12, 2), (300, 5), *(pytest.param(s, s // 60, marks=pytest.mark.long) for s in (1800, 3600))],
 )
-@pytest.mark.slow
 def test_averaging_width_follows_run_length(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases), ReportOptions(sections=(Section.TIME,)))

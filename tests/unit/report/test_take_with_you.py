@@ -99,7 +99,6 @@ def two_scripts(**tps: tuple[int, int]) -> list[Case]:
     )
 
 
-@pytest.mark.slow
 def test_first_page_answers_each_condition(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
     [answer] = texts(report, TextRole.ANSWER)
@@ -110,7 +109,6 @@ def test_first_page_answers_each_condition(tmp_path: Path) -> None:
     assert "slower than ext4" in writing
 
 
-@pytest.mark.slow
 def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
     """What reads fastest writes slowest."""
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
@@ -123,7 +121,6 @@ def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
     assert taken_text(found).count("Take it with you") == 2
 
 
-@pytest.mark.slow
 def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
     [one] = take_with_you(found)
@@ -131,7 +128,6 @@ def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:
     assert {sentences.split(":")[0] for sentences in one.sentences[:-1]} == {"select-only", "tpcb-like"}
 
 
-@pytest.mark.slow
 def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
     failed = Case("zfs", 0, Shape(20, 5000), "zfs", state=RunState.FAILED, values=(("scale", 7),))
     cases = [*two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600)), failed]
@@ -142,7 +138,6 @@ def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
     assert "under every condition" not in one.as_text()
 
 
-@pytest.mark.slow
 def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
     """What is the fastest is so whatever noise says at a rate that all kept."""
     loads: list[dict[str, Json]] = [
@@ -168,7 +163,6 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
-@pytest.mark.slow
 def test_highest_mean_not_proved_by_few(tmp_path: Path, count: int, *, is_proved: bool) -> None:
     cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
     found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))

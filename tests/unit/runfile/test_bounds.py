@@ -71,7 +71,6 @@ def read_all(path: Path) -> None:
         summarise(run)
 
 
-@pytest.mark.slow
 def test_real_file_far_below_step_limit(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(each.stat().st_size for each in long_run.parent.glob("run.footing*"))
     monkeypatch.setattr(runfile_bounds, "STEPS", FEWEST)
@@ -135,7 +134,6 @@ def _statements(path: Path) -> Iterator[str]:
     yield from lines
 
 
-@pytest.mark.slow
 def test_statements_without_sorting_or_temp_tables(long_run: Path) -> None:
     statements = list(_statements(long_run))
     assert len(statements) >= 16

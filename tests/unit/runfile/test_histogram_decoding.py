@@ -20,7 +20,6 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 
 @given(st.lists(LATENCIES, max_size=12), st.sampled_from([0.0, 50.0, 95.0, 99.0, 99.9, 100.0]))
-@pytest.mark.slow
 def test_batch_percentiles_equal_single(seconds: list[list[int]], percent: float) -> None:
     histograms = [histogram(second) for second in seconds]
     found = percentiles([each.encode() for each in histograms], [percent])[0]
@@ -62,7 +61,6 @@ def test_damaged_histogram_in_batch_refused(damaged: bytes) -> None:
 
 
 @given(st.binary(max_size=60))
-@pytest.mark.slow
 def test_any_bytes_as_decoder(content: bytes) -> None:
     encoded = b"\x01" + zlib.compress(content)
     try:

@@ -80,7 +80,6 @@ def test_schema_of_every_format() -> None:
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.slow
 def test_unknown_schema_refused_before_reading(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)
@@ -91,7 +90,6 @@ def test_unknown_schema_refused_before_reading(good: Path, tmp_path: Path, kind:
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
-@pytest.mark.slow
 def test_damage_met_by_list(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     DAMAGED[kind](path)
@@ -104,7 +102,6 @@ def test_damage_met_by_list(good: Path, tmp_path: Path, kind: str) -> None:
         read_everything(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", INSIDE)
 def test_damage_met_when_read(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
@@ -115,7 +112,7 @@ def test_damage_met_when_read(good: Path, tmp_path: Path, kind: str) -> None:
     assert len(caught.value.message) < 500
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bad_files_do_not_hide_good(good: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     bad = {**REFUSED, **DAMAGED}
@@ -150,7 +147,6 @@ def test_non_utf8_name_in_index(good: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.slow
 def test_refused_file_never_written(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)
@@ -163,7 +159,6 @@ def test_refused_file_never_written(good: Path, tmp_path: Path, kind: str) -> No
     assert not is_plain or path.read_bytes() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [30, pytest.param(120, marks=pytest.mark.long)])
 def test_random_changes_are_read_or_refused(good: Path, tmp_path: Path, count: int) -> None:
     draw = random.Random(SEED)  # noqa: S311 - data of a test

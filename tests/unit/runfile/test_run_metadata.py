@@ -144,7 +144,6 @@ def test_library_words_of_run(tmp_path: Path) -> None:
     assert {"clients=4", "protocol=prepared", "rate=100.0", "script=tpcb-like"} <= set(entry.keys)
 
 
-@pytest.mark.slow
 def test_differences_in_terminal_report_json(tmp_path: Path) -> None:
     paths = [
         write_known(

@@ -182,7 +182,6 @@ def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
     cut_s=st.integers(1, 39),
     rate=st.floats(0, 1e6),
 )
-@pytest.mark.slow
 def test_cut_equals_later_start(tmp_path: Path, tps: list[int], cut_s: int, rate: float) -> None:
     cut_s = min(cut_s, len(tps) - 1)
     samples = [Sample("wal.bytes", rate), Sample("process.cpu_user", 0.5, "postgres")]

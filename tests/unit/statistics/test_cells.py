@@ -20,7 +20,6 @@ means = st.floats(0.1, 1e6)
 
 
 @given(st.lists(st.tuples(means, means), min_size=3, max_size=12))
-@pytest.mark.slow
 def test_cells_compared_as_pairs(pairs: list[tuple[float, float]]) -> None:
     found = compare_over_cells([CellPair(*pair) for pair in pairs])
     first, second = zip(*pairs, strict=True)
@@ -90,7 +89,6 @@ def test_false_verdicts_with_interaction(cells: int) -> None:
         assert covered + apart == COUNT
 
 
-@pytest.mark.slow
 def test_campaign_effect_is_no_difference() -> None:
     simulated = list(matrices(COUNT, 22, 9, campaign=0.03, sets=4))
     found = [compare_over_cells(each) for each in simulated]

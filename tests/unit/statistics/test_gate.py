@@ -105,7 +105,6 @@ sides = st.lists(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=4), min_size
 
 
 @given(base=sides, new=sides, unit=st.floats(0.01, 100.0))
-@pytest.mark.slow
 def test_verdict_independent_of_unit(base: list[list[float]], new: list[list[float]], unit: float) -> None:
     found, scaled = judge_gate(base, new, LIMIT), judge_gate(times(base, unit), times(new, unit), LIMIT)
     assert found.low is not None

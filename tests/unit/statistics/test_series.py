@@ -90,7 +90,6 @@ def test_what_is_no_tps_is_refused(series: list[float]) -> None:
 
 @settings(deadline=None)
 @given(busy, st.floats(0.01, 100), st.randoms())
-@pytest.mark.slow
 def test_jitter_without_unit_or_order(
     values: list[float], factor: float, random: np.random.Generator
 ) -> None:
@@ -108,7 +107,6 @@ def test_jitter_without_unit_or_order(
 
 @settings(deadline=None)
 @given(seconds)
-@pytest.mark.slow
 def test_no_series_gives_nan_or_an_exception(values: list[float]) -> None:
     results = (
         jitter(values),
@@ -177,7 +175,6 @@ def test_mser_equals_its_definition() -> None:
 
 @settings(deadline=None)
 @given(busy, st.sampled_from([0.25, 2.0, 1024.0]))
-@pytest.mark.slow
 def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
     assert mser5([value * factor for value in values]) == mser5(values)
 
@@ -186,7 +183,6 @@ def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
 
 
 @pytest.mark.parametrize(("phi", "time_s"), [(0.0, 1.0), (0.3, 1.857), (0.6, 4.0), (0.9, 19.0)])
-@pytest.mark.slow
 def test_autocorrelation_time_of_ar1(phi: float, time_s: float) -> None:
     found = np.mean([autocorrelation_time(noise(20_000, phi, seed)) for seed in range(5)])
     assert found == pytest.approx(time_s, rel=0.12)

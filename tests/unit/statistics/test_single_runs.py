@@ -29,7 +29,6 @@ def test_several_comparisons_need_less_spread() -> None:
 
 
 @given(st.floats(1e-3, 1e3), st.integers(1, 5), st.integers(1, 5))
-@pytest.mark.slow
 def test_needed_spread_symmetric(ratio: float, first: int, second: int) -> None:
     there, back = needed_spread(ratio, (first, second)), needed_spread(1 / ratio, (second, first))
     assert there == pytest.approx(back, rel=1e-9, abs=1e-12)

@@ -243,7 +243,6 @@ def test_pairs_of_different_length_are_refused() -> None:
 
 @settings(deadline=None)
 @given(several, several, st.floats(1e-3, 1e3))
-@pytest.mark.slow
 def test_comparison_scales_and_reverses(a: list[float], b: list[float], factor: float) -> None:
     one = compare_unpaired(a, b)
     scaled = compare_unpaired([value * factor for value in a], [value * factor for value in b])
@@ -423,7 +422,6 @@ def test_reference_change_is_welch() -> None:
 
 
 @given(several, several, several, several, st.floats(0.1, 10), st.floats(0.1, 10))
-@pytest.mark.slow
 def test_campaign_factor_changes_no_verdict(
     a: list[float], b: list[float], c: list[float], d: list[float], one: float, two: float
 ) -> None:

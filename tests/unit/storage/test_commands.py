@@ -111,7 +111,6 @@ def plans(draw: st.DrawFn) -> StoragePlan:
 
 
 @given(plans())
-@pytest.mark.slow
 def test_every_plan_unforced_and_undone(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     for step in walk(steps):
@@ -133,7 +132,6 @@ def test_every_plan_unforced_and_undone(plan: StoragePlan) -> None:
 
 
 @given(plans())
-@pytest.mark.slow
 def test_reverse_ends_with_table_and_release(plan: StoragePlan) -> None:
     undo = undo_of(steps_of(plan))
     tables = [step for step in undo if isinstance(step, WipeTable)]
@@ -147,7 +145,6 @@ def test_reverse_ends_with_table_and_release(plan: StoragePlan) -> None:
 
 
 @given(plans())
-@pytest.mark.slow
 def test_writing_commands_name_their_disks(plan: StoragePlan) -> None:
     for step in walk(steps_of(plan)):
         if isinstance(step, Command) and step.argv[0] not in {"mount", "umount", "chattr", "btrfs", "partx"}:
@@ -156,7 +153,6 @@ def test_writing_commands_name_their_disks(plan: StoragePlan) -> None:
 
 
 @given(plans())
-@pytest.mark.slow
 def test_disks_claimed_first_results_read_back(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     claim = next(step for step in steps if not isinstance(step, Settle))

@@ -123,7 +123,6 @@ def mkfs(image: Path, offset: int, *argv: str) -> None:
     ],
     ids=lambda argv: argv[0],
 )
-@pytest.mark.slow
 def test_empty_filesystem_behind_lost_table(image: Path, start: int, argv: tuple[str, ...]) -> None:
     mkfs(image, start, *argv)
     content = read(image)
@@ -179,7 +178,6 @@ def test_no_bytes_make_the_recognition_fail(head: bytes, tail: bytes) -> None:
 
 
 @given(entries=st.binary(min_size=128, max_size=512), header=st.binary(min_size=84, max_size=84))
-@pytest.mark.slow
 def test_no_bytes_make_a_partition_table_fail(
     tmp_path_factory: pytest.TempPathFactory, entries: bytes, header: bytes
 ) -> None:

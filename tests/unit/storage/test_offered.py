@@ -137,7 +137,6 @@ def test_look_through_member(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", [(0, 1), (1, 0), (1 << 63, 1), (8, 1 << 60), (2048, 2048 * 63 + 1)])
-@pytest.mark.slow
 def test_member_with_impossible_places(tmp_path: Path, field: tuple[int, int]) -> None:
     found = made_disk(tmp_path)
     make_member(found, bytes(MIB))

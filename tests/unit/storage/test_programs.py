@@ -151,6 +151,7 @@ def test_no_signal_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == []
 
 
+@pytest.mark.long
 def test_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_KILL_AFTER_S", 0.05)
     deaf = tmp_path / "deaf"
@@ -161,6 +162,7 @@ def test_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pyt
     assert caught.value.ended.exit_code == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_program_held_by_kernel_is_named(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

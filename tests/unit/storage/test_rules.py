@@ -133,7 +133,6 @@ def test_skipped_source_is_never_spare(source: str) -> None:
         {source: st.sampled_from(list(SourceKnowledge)) for source in READINGS},
     )
 )
-@pytest.mark.slow
 def test_spare_needs_every_source(states: dict[str, SourceKnowledge]) -> None:
     machine, disk = MACHINE, DISK
     for source, state in states.items():

@@ -49,7 +49,6 @@ def is_found(start: int, length: int, size: int, sampling: SamplingPlan) -> bool
 @example(size=TB // SECTOR * SECTOR, seed=1, where=0.0)
 @example(size=TB // SECTOR * SECTOR, seed=1, where=1.0)
 @example(size=2 * GIB + 2 * EDGE_BYTES, seed=1, where=0.5)
-@pytest.mark.slow
 def test_dense_data_is_found(size: int, seed: int, where: float) -> None:
     sampling = sampled(size, seed)
     length = sampling.certain_bytes
@@ -79,7 +78,6 @@ def test_dense_data_at_border_of_ends(beside: int) -> None:
 
 @settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32))
-@pytest.mark.slow
 def test_one_aligned_piece_per_stratum(size: int, seed: int) -> None:
     sampling, strata = sampled(size, seed), strata_of(size)
     assert strata[0].start == EDGE_BYTES

@@ -214,7 +214,6 @@ TABLES: dict[str, Callable[[FileDevice], object]] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.slow
 def test_changed_table(root: Root, name: str) -> None:
     TABLES[name](root.device)
     changed = root.device.file.read_bytes()
@@ -256,7 +255,6 @@ USED: dict[str, tuple[Callable[[FileDevice], object], str]] = {
 
 
 @pytest.mark.parametrize("name", USED)
-@pytest.mark.slow
 def test_used_filesystem(root: Root, name: str) -> None:
     change, reason = USED[name]
     change(root.device)
@@ -423,7 +421,6 @@ CHANGED_MEANWHILE = {
 
 
 @pytest.mark.parametrize("name", CHANGED_MEANWHILE)
-@pytest.mark.slow
 def test_changed_between_question_and_answer(root: Root, name: str) -> None:
     root.ours.clear()
     agreed(root)
@@ -443,7 +440,6 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("name", NOT_OURS)
-@pytest.mark.slow
 def test_agreed_but_not_ours(root: Root, name: str) -> None:
     """The journal forgets the disk, and nothing is written."""
     root.ours.clear()
