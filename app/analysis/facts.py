@@ -34,7 +34,7 @@ from app.runfile.metadata.environment import MOST_CHARACTERS, counted_devices
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
 from app.runfile.metadata.run_metadata import EXISTING_SERVER, BackgroundMetadata, PhaseMetadata, completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
-from app.runfile.reader import CommandRecord, RunFile
+from app.runfile.reader import CommandRecord, RunFile, Texts, facts_of, kept_if_small
 from app.runfile.series import FileCache
 from app.runfile.summary import figures_of, is_lower_bound, summarise, summarise_phases
 from app.runfile.writer import SERVER_DEFAULTS
@@ -337,7 +337,7 @@ def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
             load=offered_load(value),
             plan=or_none(value.target.plan),
             commands=_executed(run) if whole else (),
-            environment=tuple(_flat({k: it for k, it in facts.items() if whole and k != SERVER_DEFAULTS})),
+            environment=run.of_facts("before", _flat) if whole else (),
             unavailable=tuple((tr(of), tr(why)) for _, of, why in (run.unavailable() if whole else ())),
             shape=shape,
             bottleneck=read_bottleneck(run),
@@ -347,9 +347,7 @@ def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
         )
 
 
-kept_run_facts: Final = FileCache(
-    read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
-)
+kept_run_facts: Final = FileCache(read_run_facts, 400, lambda run: run.state != RunState.RUNNING.value)
 """The same, cached with the computed figures for pages that ask repeatedly."""
 
 
@@ -371,9 +369,7 @@ def is_elsewhere(run: RunFacts) -> bool:
 def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
     """Return the programs of a run in order, including root's own actions, such as wiping signatures."""
     own = [
-        CommandRecord(event.t_ms, 0, _ROOT, (event.message,), None, "", "")
-        for event in run.events()
-        if event.kind == ROOT_STEP
+        CommandRecord(event.t_ms, 0, _ROOT, (event.message,), None, "", "") for event in run.events(ROOT_STEP)
     ]
     return tuple(sorted((*run.commands(), *own), key=lambda each: each.started_ms))
 
@@ -408,11 +404,17 @@ def _nested(value: Sequence[Json] | Mapping[str, Json]) -> str:
     return ", ".join(f"{key} {_value(item, key)}" for key, item in value.items())
 
 
-def _flat(facts: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, str]]:
+@kept_if_small
+def _flat(texts: Texts) -> tuple[tuple[str, str], ...]:
+    """Return dotted names and values of facts."""
+    return tuple(_branches({key: it for key, it in facts_of(texts).items() if key != SERVER_DEFAULTS}))
+
+
+def _branches(facts: Mapping[str, Json], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield dotted names and values, branch by branch."""
     for key, value in facts.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict) and value and "unreadable" not in value:
-            yield from _flat(value, f"{name}.")
+            yield from _branches(value, f"{name}.")
         elif text := value[:MOST_CHARACTERS] if isinstance(value, str) else _value(value, key):
             yield name, text

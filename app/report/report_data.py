@@ -302,7 +302,8 @@ def bounded(facts: RunFacts) -> RunFacts:
         ),
         commands=tuple(map(_bounded_command, _few(facts.commands))) + _rest_of_commands(facts.commands),
         environment=tuple(
-            (clip(name, MOST_NAME), clip(value)) for name, value in _few(facts.environment, MOST_FACTS)
+            each if max(map(len, each)) <= MOST_NAME else (clip(each[0], MOST_NAME), clip(each[1]))
+            for each in _few(facts.environment, MOST_FACTS)
         ),
         unavailable=tuple(
             (clip(source, MOST_NAME), clip(reason)) for source, reason in _few(facts.unavailable)

@@ -128,27 +128,29 @@ def _is_flat(value: Json) -> bool:
 _CONTAINERS: Final = (dict, list)
 
 
-@lru_cache(32)
-def _fact(text: str) -> Json:
-    """Return the value of a JSON text; cached, because runs on one machine have most facts in common."""
-    return json_value(text)
+Texts = tuple[tuple[str, str], ...]
+"""Names and JSON texts of facts."""
 
 
-def _facts_of(texts: tuple[tuple[str, str], ...]) -> dict[str, Json]:
-    return {
-        name_value(name): _fact(text) if len(text) <= TEXT_CHARS else json_value(text) for name, text in texts
-    }
+def kept_if_small(make: Callable[[Texts], Value]) -> Callable[[Texts], Value]:
+    """Keep what is made of small facts, as repeats have them in common; large ones would fill the memory."""
+    kept = lru_cache(16)(make)
+
+    def made(texts: Texts) -> Value:
+        return (kept if sum(len(text) for _, text in texts) <= _MOST_KEPT_CHARS else make)(texts)
+
+    return made
 
 
-def _environment(texts: tuple[tuple[str, str], ...]) -> EnvironmentFacts:
-    """Return the facts from before a run; small ones cached, as repeats have them in common."""
-    is_small = sum(len(text) for _, text in texts) <= _MOST_CACHED_CHARS
-    return _cached_environment(texts) if is_small else read_environment_facts(_facts_of(texts))
+@kept_if_small
+def facts_of(texts: Texts) -> Mapping[str, Json]:
+    """Return facts by name."""
+    return {name_value(name): json_value(text) for name, text in texts}
 
 
-@lru_cache(16)
-def _cached_environment(texts: tuple[tuple[str, str], ...]) -> EnvironmentFacts:
-    return read_environment_facts(_facts_of(texts))
+@kept_if_small
+def _environment_of(texts: Texts) -> EnvironmentFacts:
+    return read_environment_facts(facts_of(texts))
 
 
 def json_object(text: object) -> dict[str, Json]:
@@ -224,7 +226,7 @@ def number_value(value: object) -> float:
 _SQLITE_HEADER = b"SQLite format 3\0"
 _MOST_VALUES_BYTES: Final = 16 << 20
 """Limit of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
-_MOST_CACHED_CHARS: Final = 1 << 20
+_MOST_KEPT_CHARS: Final = 1 << 20
 
 _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 
@@ -436,7 +438,7 @@ class RunFile:
     @property
     def environment(self) -> EnvironmentFacts:
         """Facts from before the run."""
-        return self._once("environment", lambda: self._of_facts("before", _environment))
+        return self._once("environment", lambda: self.of_facts("before", _environment_of))
 
     @property
     def values(self) -> Mapping[str, Json]:
@@ -625,13 +627,14 @@ class RunFile:
 
     def facts(self, moment: str) -> Mapping[str, Json]:
         """Facts of the environment at a moment, 'before' or 'after'."""
-        return self._once(f"facts {moment}", lambda: self._of_facts(moment, _facts_of))
+        return self._once(f"facts {moment}", lambda: self.of_facts(moment, facts_of))
 
-    def _of_facts(self, moment: str, of: Callable[[tuple[tuple[str, str], ...]], Value]) -> Value:
+    def of_facts(self, moment: str, make: Callable[[Texts], Value]) -> Value:
+        """What is made of the facts at a moment, as stored."""
         statement = "SELECT name, value FROM fact WHERE moment = ?"
         with self._errors_reported():
             rows = self._rows(statement, (moment,), most_text=_MOST_VALUES_BYTES)
-            return of(self._once(f"texts {moment}", lambda: tuple(rows)))
+            return make(self._once(f"texts {moment}", lambda: tuple(rows)))
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""

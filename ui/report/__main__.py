@@ -46,7 +46,7 @@ def _save(argv: Sequence[str]) -> int:
             raise
         raise report_error(soname) from error
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is needed
-    app = QGuiApplication([COMMAND])
+    app = QGuiApplication.instance() or QGuiApplication([COMMAND])
     request = SaveRequest(
         tuple(given.runs), given.output, given.paper, read_report_options(given), given.force
     )

@@ -46,25 +46,11 @@ def become_window(arguments: Sequence[str]) -> NoReturn:
         UsageError: its libraries are not installed, or Python cannot be started.
     """
     check_window_packages()
-    message = tr("The window could not be started ({path}: {reason}).")
-    become(window_argv(arguments), window_environment(os.environ), message, window_hint())
-
-
-def become(argv: list[str], environment: Mapping[str, str], message: str, hint: str) -> NoReturn:
-    """Replace this process by another one with the same interpreter.
-
-    Args:
-        argv: its argument list.
-        environment: of the process.
-        message: of the error, with {path} and {reason}.
-        hint: of the error.
-
-    Raises:
-        UsageError: Python cannot be started.
-    """
     sys.stdout.flush()
     try:
         # The interpreter of this process, and arguments that argparse has read.
-        os.execve(sys.executable, argv, environment)  # noqa: S606
+        os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
     except OSError as error:
-        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error
+        message = tr("The window could not be started ({path}: {reason}).")
+        message = message.format(path=sys.executable, reason=error.strerror)
+        raise UsageError(message, hint=window_hint()) from error

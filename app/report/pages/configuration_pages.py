@@ -81,9 +81,12 @@ def command_lines(run: ReportedRun) -> list[str]:
 
 def _facts(runs: Sequence[ReportedRun]) -> str:
     """Return facts as JSON: those common to all runs once, then those of each run."""
-    tables = [{name: one_line(value) for name, value in run.facts.environment} for run in runs]
+    read = [run.facts.environment for run in runs]
+    tables = {each: {name: one_line(value) for name, value in each} for each in dict.fromkeys(read)}
     shared = {
-        name: value for name, value in tables[0].items() if all(table.get(name) == value for table in tables)
+        name: value
+        for name, value in tables[read[0]].items()
+        if all(table.get(name) == value for table in tables.values())
     }
     whole = {
         "all": shared,
@@ -91,9 +94,9 @@ def _facts(runs: Sequence[ReportedRun]) -> str:
             run.name: {
                 "name": one_line(run.facts.name),
                 "id": one_line(run.facts.id),
-                "facts": {name: value for name, value in table.items() if name not in shared},
+                "facts": {name: value for name, value in tables[each].items() if name not in shared},
             }
-            for run, table in zip(runs, tables, strict=True)
+            for run, each in zip(runs, read, strict=True)
         },
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""`pgfooting report` and `export`, as their caller sees them; Qt paints in the process that they become."""
+"""`pgfooting report` and `export`, as their caller sees them; Qt paints in their process."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_missing_package_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     monkeypatch.setattr(importlib.util, "find_spec", find)
     with pytest.raises(UsageError, match="pypdf"):
-        painter.become_painter([], painter_arguments(tmp_path))
+        painter.paint([], painter_arguments(tmp_path))
 
 
 def painter_arguments(folder: Path) -> Namespace:

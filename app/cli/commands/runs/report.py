@@ -1,25 +1,25 @@
 """`pgfooting report` and `export`: texts, CSV and JSON are written here, PDF and pictures by the painter.
 
-The painter is a separate program that needs Qt but no display; it replaces this process. None of it is
-imported here: all other commands work without Qt.
+The painter is a program of its own that needs Qt but no display. It runs in this process, which has imported
+most of what it needs, but only when something is painted: all other commands work without Qt.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from app.cli.commands.runs.show import named_paths
-from app.cli.commands.window import become, window_environment
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
 from app.export.runs import FORMATS, export_runs, format_of, with_readable
 from app.preferences import preferred_paper, read_preferences
-from app.process.qt_libraries import check_report_packages, report_hint
+from app.process.qt_libraries import check_report_packages
 from app.report.options import read_report_options, report_argv
 from app.runfile.output_file import check_output, write_output
 from app.terminal.plain_text import print_left_out
@@ -32,23 +32,22 @@ def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[st
     options += report_argv(read_report_options(arguments)) if hasattr(arguments, "sections") else []
     options += ["--anonymous"] if arguments.anonymous else []
     options += ["--force"] if arguments.force else []
-    return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
+    return [*options, "--", *map(str, runs)]
 
 
-def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
-    """Replace this process by the painter.
+def paint(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
+    """Run the painter and return its exit status.
 
     Args:
         runs: run files.
         arguments: with output, anonymous, force and, for a report, paper and wishes.
 
     Raises:
-        UsageError: its libraries are not installed, or Python cannot be started.
+        UsageError: its libraries are not installed.
     """
     check_report_packages()
-    environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
-    message = tr("The program that draws reports could not be started ({path}: {reason}).")
-    become(painter_argv(runs, arguments), environment, message, report_hint())
+    status: int = importlib.import_module("ui.report.__main__").main(painter_argv(runs, arguments))
+    return status
 
 
 TEXT: Final = ".txt"
@@ -77,7 +76,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         hint = tr("A text (.txt) gives the winning setup; use `pgfooting export` for pictures and tables.")
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)
-    return become_painter(named_paths(arguments), arguments)
+    return paint(named_paths(arguments), arguments)
 
 
 def write_report_text(arguments: argparse.Namespace, output: Path | None, *, anonymous: bool) -> int:
@@ -128,7 +127,7 @@ def export_command(arguments: argparse.Namespace) -> int:
     check_output(output, replace=arguments.force)
     paths = named_paths(arguments)
     if ending in PICTURES:
-        become_painter(paths, arguments)
+        return paint(paths, arguments)
     left_out: list[str] = []
 
     def write(readable: Sequence[Path]) -> None:
