@@ -12,5 +12,5 @@ settle_language(os.environ)  # before the first text is imported
 
 from app.cli.main import main  # noqa: E402
 
-gc.set_threshold(50_000)  # Python's 700 takes 7 % of the time of reading hundreds of runs
+gc.set_threshold(200_000)  # Python's 700 takes 7 % of the time of reading hundreds of runs
 sys.exit(main())

@@ -11,7 +11,7 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
-from app.comparison.groups import ComparedGroup
+from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.label_shortening import RunIdentity, name_runs
 from app.comparison.matrix import Matrix, lay_out
 from app.comparison.overall.answer import Answer, find_answer
@@ -80,6 +80,12 @@ class Content:
     def has_series(self) -> bool:
         """Whether the series for charts over time were read."""
         return all(run.data is not None for run in self.runs)
+
+    @property
+    def described(self) -> tuple[ComparedRun, ...]:
+        """The runs that are described in sentences: a few, and the one in focus."""
+        runs = () if self.comparison is None else self.comparison.runs
+        return (*runs[:MOST_SHOWN], *(run for run in runs[MOST_SHOWN:] if run.facts.path == self.focus))
 
     @property
     def why_empty(self) -> str:
@@ -233,7 +239,7 @@ def compare_content(
         spreads=spreads,
     )
     matrix = lay_out(comparison)
-    return replace(
+    found = replace(
         content,
         comparison=comparison,
         matrix=matrix,
@@ -241,3 +247,5 @@ def compare_content(
         dimensions=find_dimensions(comparison),
         phases=compare_phases(comparison),
     )
+    _ = [run.sentences for run in found.described]  # not in the GUI thread
+    return found

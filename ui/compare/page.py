@@ -144,12 +144,15 @@ class ComparisonWriter(PlainWriter):
             return
         self._heading(tr("Each run separately"))
         self._line(WITHIN_RUN_NOTE, colour=self._ink.quiet, small=True)
-        for run, loaded, colour in zip(content.comparison.runs, content.runs, content.colours, strict=True):
+        for run in content.described:
             self._begin()
-            self._put_swatch(colour, " ")
-            self._put(run.name, bold=loaded.path == content.focus)
+            self._put_swatch(content.colours[run.index], " ")
+            self._put(run.name, bold=content.runs[run.index].path == content.focus)
             self._begin(indent=True)
             self._put(" ".join(run.sentences) or tr("No data by the second."), colour=self._ink.quiet)
+        if more := len(content.runs) - len(content.described):
+            sentence = tr("{count} more; filters decide which runs are described.")
+            self._line(sentence.format(count=more), colour=self._ink.quiet)
 
     def _put_swatch(self, number: int, after: str = "") -> None:
         """Write a sign in the colour of a configuration, of another shape from the ninth on."""
@@ -506,6 +509,4 @@ def _with_facts(run: LoadedRun) -> LoadedRun:
         facts = run.facts or kept_run_facts(Path(run.path))
     except FootingError as error:
         return replace(run, problem=one_line(f"{run.name}: {error.message}"))
-    if facts.shape is not None:
-        _ = facts.shape.warm_up, facts.shape.within, facts.shape.steady  # not in the GUI thread
     return replace(run, facts=facts)
