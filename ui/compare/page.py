@@ -174,10 +174,6 @@ def _whose(content: Content, places: Sequence[int]) -> str:
 _MORE_CUTS_S: Final = (60, 300, 900)
 
 
-def _stay() -> None:
-    """Do nothing: the page has no library to return to."""
-
-
 class ComparePage(QWidget):
     """Compares runs.
 
@@ -211,7 +207,7 @@ class ComparePage(QWidget):
         self._op: BackgroundOp[Any] | None = None
         self._again_op: BackgroundOp[Campaign] | None = None
         self._chosen_by_hand = False
-        self.go_back: Callable[[], None] = _stay
+        self.go_back: Callable[[], object] = lambda: None  # without a library to return to
         self.library: Path | None = None
         self.tabs = QTabWidget(documentMode=True)
         self.tabs.setUsesScrollButtons(True)
@@ -299,11 +295,10 @@ class ComparePage(QWidget):
         Series are read when charts over time are shown.
         """
         self._cancel()
-        unique = list({run.entry.path: run for run in runs}.values())
+        unique = {run.entry.path: run for run in runs}
         loaded = [
             LoadedRun(path, colours.get(path, number), one_line(run.entry.name or "") or Path(path).name)
-            for number, run in enumerate(unique)
-            for path in (run.entry.path,)
+            for number, (path, run) in enumerate(unique.items())
         ]
         self._problems, self._all = (), Content(())
         self.filters.offer(self._all)
@@ -461,8 +456,7 @@ class ComparePage(QWidget):
         """Cancel pending work."""
         self._cancel()
         for place in range(self.tabs.count()):
-            view = self._holder_at(place).view
-            if view is not None:
+            if (view := self._holder_at(place).view) is not None:
                 view.stop()
 
     @override
