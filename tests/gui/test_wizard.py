@@ -359,6 +359,7 @@ def test_review_shows_commands_time_and_removal(qtbot: QtBot, make_wizard: MakeW
     assert wizard.next.text() == "&Start"
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_review_storage_check_and_duration(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()

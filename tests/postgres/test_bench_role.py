@@ -222,6 +222,7 @@ def test_pgbench_role_reaches_one_database(workbench: Workbench) -> None:
     assert row == (False, False, False, False, False, 0, 0)
 
 
+@pytest.mark.long
 def test_built_in_scripts_without_superuser(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:

@@ -17,6 +17,7 @@ from tests.fix_campaign import CampaignBench, campaign_text, check_ticks, kill
 pytestmark = pytest.mark.postgres
 
 
+@pytest.mark.long
 def test_campaign_over_folder_and_memory(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, repeats=2), status=0)
     assert "ndicative only" in ended.stdout
@@ -87,6 +88,7 @@ def check_finished(path: Path) -> None:
     assert [other.suffix for other in path.parent.glob(f"{path.name}-*")] == []
 
 
+@pytest.mark.long
 def test_full_log_seconds_add_up(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "4s"\nrate = 700'
     assert campaign_bench.run(campaign_text(memory=True, workload=workload)).returncode == 0
@@ -96,6 +98,7 @@ def test_full_log_seconds_add_up(campaign_bench: CampaignBench) -> None:
     check_finished(path)
 
 
+@pytest.mark.long
 def test_show_and_export(campaign_bench: CampaignBench) -> None:
     assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
     (listed,) = campaign_bench.listed()
@@ -121,6 +124,7 @@ def test_show_and_export(campaign_bench: CampaignBench) -> None:
 LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "600s"'
 
 
+@pytest.mark.long
 def test_the_control_socket_discards_or_lets_finish(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
     running.until_second(1)
@@ -136,6 +140,7 @@ def test_the_control_socket_discards_or_lets_finish(campaign_bench: CampaignBenc
     assert [run["state"] for run in campaign_bench.listed()] == ["done"]
 
 
+@pytest.mark.long
 def test_resume_measures_only_what_is_missing(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, repeats=2)
     running = campaign_bench.start(text)

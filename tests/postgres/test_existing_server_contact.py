@@ -79,6 +79,7 @@ def listener() -> Iterator[Listener]:
     thread.join(10)
 
 
+@pytest.mark.long
 def test_environment_password_only_with_agreement(
     campaign_bench: CampaignBench, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

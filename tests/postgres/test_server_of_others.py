@@ -228,6 +228,7 @@ def bench(
         process.wait(PATIENCE_S)
 
 
+@pytest.mark.long
 def test_hanging_maintenance_ended_with_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = replace(VACUUM, statement="SELECT pg_sleep(3600)", limit_s=1.0)
     monkeypatch.setattr(measured_phases, "maintenance", {"vacuum": hangs}.__getitem__)
@@ -247,6 +248,7 @@ def test_hanging_maintenance_ended_with_run(bench: Bench, monkeypatch: pytest.Mo
 AFTER = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenance=("btrfs-scrub",)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -278,6 +280,7 @@ def test_failing_root_maintenance_stored_with_phase(bench: Bench, answer: Mainte
         assert summarise(run, part=1)["tps"]
 
 
+@pytest.mark.long
 def test_background_failure_names_phase(bench: Bench) -> None:
     phases = (WorkloadPhase("alone", duration_s=1), WorkloadPhase("beside", background="pg_basebackup"))
     outcome = bench.run(CampaignListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
@@ -290,6 +293,7 @@ def test_background_failure_names_phase(bench: Bench) -> None:
         assert [(turn.how, turn.reason) for turn in beside.background.turns] == [("failed", NO_BACKUPS)]
 
 
+@pytest.mark.long
 def test_root_maintenance_cancelled_by_stop(bench: Bench) -> None:
     workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
     switch = Cancellable()
@@ -349,6 +353,7 @@ def test_unknown_figures_are_never_zero(bench: Bench) -> None:
     assert (BENCH_DATABASE,) not in names
 
 
+@pytest.mark.long
 def test_ended_foreign_server_keeps_measurements(bench: Bench) -> None:
     class EndingIt(CampaignListener):
         @override
@@ -369,6 +374,7 @@ def test_ended_foreign_server_keeps_measurements(bench: Bench) -> None:
 COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("found", "kind", "words"),
     [
@@ -403,6 +409,7 @@ def test_unstoppable_server_never_cold(bench: Bench) -> None:
 STATED = replace(WORKLOAD, compressibility=2.0, warmup_s=0, duration_s=1)
 
 
+@pytest.mark.long
 def test_rows_unlike_stated_are_marked(bench: Bench) -> None:
     bench.server.sampled = SampledCompression(sampled_bytes=3000, compressed_bytes=1000, zstd_version="1.5.4")
     outcome = bench.run(CampaignListener(), STATED)
@@ -413,6 +420,7 @@ def test_rows_unlike_stated_are_marked(bench: Bench) -> None:
     assert marks[OTHER_COMPRESSIBILITY].startswith("the loaded tables compress 3.00:1")
 
 
+@pytest.mark.long
 def test_unreadable_compressibility_reported(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), STATED)
     assert outcome.error is None

@@ -91,6 +91,7 @@ def restart(server: Server, chosen: tuple[Setting, ...]) -> None:
     server.start()
 
 
+@pytest.mark.long
 def test_filesystem_choices_shown_by_server(workbench: Workbench) -> None:
     cases = distinct_cases()
     assert sum(len(case.names) for case in cases) > 30
@@ -186,6 +187,7 @@ def wrapped(folder: Path, installation: Installation) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_mismatched_server_not_measured(campaign_bench: CampaignBench, installation: Installation) -> None:
     folder = wrapped(campaign_bench.folder / "bin", installation)
     other = '[ "$1" != -D ] || set -- "$@" -c wal_recycle=off'
@@ -203,6 +205,7 @@ def test_mismatched_server_not_measured(campaign_bench: CampaignBench, installat
         assert run.phase(Phase.WARM_UP) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("chosen", "found"), [("true", "off"), ("false", "on")])
 def test_other_checksums_not_measured(
     campaign_bench: CampaignBench, installation: Installation, chosen: str, found: str

@@ -22,6 +22,7 @@ from tests.fix_postgres import Workbench, give
 pytestmark = pytest.mark.postgres
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("roles", [(Role.TABLES,), (Role.INDEXES,), (Role.TABLES, Role.INDEXES)])
 def test_table_and_index_files_in_tablespaces(
     workbench: Workbench, database_account: Account, open_folder: Path, roles: tuple[Role, ...]

@@ -84,6 +84,7 @@ def test_seven_factors_in_one_table(printed: Printed) -> None:
     assert lines[0].startswith("Which ")
 
 
+@pytest.mark.long
 def test_1000_configurations(printed: Printed) -> None:
     facts = made(numbered("fs", 10), numbered("raid", 10), numbered("", 10))
     assert len(facts) == 1000

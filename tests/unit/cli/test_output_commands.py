@@ -94,6 +94,7 @@ def test_unwritable_output_changes_nothing(
     assert {(tmp_path / name).read_text() for name in before if name.startswith("there")} == {"mine"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", STARTS)
 def test_unreadable_runs_named_others_written(runs: Path, tmp_path: Path, call: Command, ending: str) -> None:
     for bad, name in (("a view instead of the runs", "aaa-view"), ("samples in words", "aab-words")):
@@ -128,6 +129,7 @@ def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
 
 
+@pytest.mark.long
 def test_self_link_named_beside_folder_runs(runs: Path, call: Command) -> None:
     (runs / "loop.footing").symlink_to(runs / "loop.footing")
     ended = call("report", "a folder", "-o", "out.pdf")

@@ -44,6 +44,7 @@ def interrupt(launched: LaunchedCampaign) -> None:
     os.kill(launched.pid, signal.SIGINT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", [interrupt, LaunchedCampaign.stop])
 def test_waiting_is_stopped(
     other: MachineLock, tmp_path: Path, end: Callable[[LaunchedCampaign], None]
@@ -61,6 +62,7 @@ def test_waiting_is_stopped(
     ]
 
 
+@pytest.mark.long
 def test_waiting_ends_with_the_other(other: MachineLock, tmp_path: Path) -> None:
     launched = waiting(tmp_path)
     other.close()

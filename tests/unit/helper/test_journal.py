@@ -300,6 +300,7 @@ def replace_somewhere(values: Any, chance: random.Random) -> None:  # noqa: ANN4
         values[key] = chance.choice(HOSTILE)
 
 
+@pytest.mark.long
 def test_fuzzed_files_parsed_or_set_aside(journal: Journal, capsys: pytest.CaptureFixture[str]) -> None:
     text, chance = text_of(journal), random.Random(20261122)  # noqa: S311 - the same each time
     aside = sum(is_set_aside(journal, content) for content in mutations(text, chance))

@@ -65,6 +65,7 @@ def test_links_and_devices_refuse_the_whole_archive(tmp_path: Path, kind: bytes)
         list_members(tar_with(tmp_path / "bad.tgz", info))
 
 
+@pytest.mark.long
 def test_bomb_aborted_early_in_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.tgz"
     info = tarfile.TarInfo("pgbench_log.1")

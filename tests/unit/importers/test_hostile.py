@@ -61,6 +61,7 @@ def mutated(content: bytes, seed: int, amount: int) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(

@@ -349,6 +349,7 @@ def test_cold_caches_mention_emptying(tmp_path: Path) -> None:
     lock.release()
 
 
+@pytest.mark.long
 def test_stalled_reader_does_not_block_writer(tmp_path: Path) -> None:
     """A window that hangs for a while: the runner writes on, and all of it is seen afterwards."""
     path = tmp_path / "run.footing"

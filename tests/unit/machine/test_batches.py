@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import chain
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_short_tier_prefers_coverage_per_second() -> None:
     assert smallest_cover(covers, {"slow": 1.0, "ext4": 1.0, "mirror": 1.0}) == {"slow"}
 
 
+@pytest.mark.long
 @given(
     st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
 )

@@ -65,10 +65,12 @@ def name_of(case: Case) -> str:
 ALL = set(words({name_of(case) for case in cases()}))
 
 
+@pytest.mark.long
 def test_all_storage_made_without_loop_devices(tmp_path: Path) -> None:
     assert set(words(chosen_layouts(tmp_path / "none"))) == ALL
 
 
+@pytest.mark.long
 def test_loop_device_results_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     covered = tmp_path / "covered"
     monkeypatch.setenv("PGFOOTING_COVERED", str(covered))

@@ -176,6 +176,7 @@ def try_all(project: Path, minutes: int = 10) -> State:
     return State(project / "state", project, ["unit"])
 
 
+@pytest.mark.long
 def test_untested_check_survives(project: Path) -> None:
     before = (project / "app" / "thing.py").read_text()
     state = try_all(project)

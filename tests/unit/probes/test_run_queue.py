@@ -71,6 +71,7 @@ def test_new_and_ended_processes(tmp_path: Path) -> None:
     probe.close()
 
 
+@pytest.mark.long
 def test_many_processes_are_sampled(tmp_path: Path) -> None:
     clock = HandClock()
     pids = list(range(1000, 1000 + 2 * MOST_PROCESSES))

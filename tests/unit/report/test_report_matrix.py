@@ -107,6 +107,7 @@ def test_holes_leave_cells_empty(one: tuple[RunFacts, RunSeries]) -> None:
     assert any("" in row.cells.values() for row in tables[1].rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 110, 1000])
 def test_report_of_any_number_is_short(one: tuple[RunFacts, RunSeries], count: int) -> None:
     cells = crossed(max(1, count // 20), 10)[:count]

@@ -52,6 +52,7 @@ def test_what_is_clearly_worse_is_left_out() -> None:
     assert all({0, 3}.isdisjoint(each) for each in found)
 
 
+@pytest.mark.long
 def test_set_never_contradicts_verdict() -> None:
     random = np.random.default_rng(8)
     for _ in range(150):

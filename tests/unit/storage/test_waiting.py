@@ -176,6 +176,7 @@ def test_failed_member_ends_the_wait(array: Array) -> None:
         await_sync("/dev/md/x", array.report, never)
 
 
+@pytest.mark.long
 def test_array_may_wait_while_it_advances(clock: Clock, array: Array) -> None:
     steps = int(20 * NODE_S)
     array.becomes(RESYNC)
