@@ -294,7 +294,10 @@ def bounded(facts: RunFacts) -> RunFacts:
             for name, value in facts.summary.items()
         },
         marks=tuple((clip(kind, MOST_NAME), clip(reason)) for kind, reason in _few(facts.marks)),
-        properties=tuple(replace(item, name=clip(item.name, MOST_NAME)) for item in _few(facts.properties)),
+        properties=tuple(
+            item if len(item.name) <= MOST_NAME else replace(item, name=clip(item.name, MOST_NAME))
+            for item in _few(facts.properties)
+        ),
         load=_with_share_of(facts.load, _bounded_name),
         phases=tuple(
             replace(each, metadata=_with_names(each.metadata, _bounded_name))
@@ -305,9 +308,7 @@ def bounded(facts: RunFacts) -> RunFacts:
             each if max(map(len, each)) <= MOST_NAME else (clip(each[0], MOST_NAME), clip(each[1]))
             for each in _few(facts.environment, MOST_FACTS)
         ),
-        unavailable=tuple(
-            (clip(source, MOST_NAME), clip(reason)) for source, reason in _few(facts.unavailable)
-        ),
+        unavailable=tuple((clip(of, MOST_NAME), clip(why)) for of, why in _few(facts.unavailable)),
     )
 
 

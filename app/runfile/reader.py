@@ -591,6 +591,12 @@ class RunFile:
         found = self._once(f"events {kinds}", lambda: self.numbered_events(*kinds))
         return tuple(event for _, event in found)
 
+    def event_times(self, first: str, second: str) -> list[tuple[int, str]]:
+        """(t_ms, kind) of the events of two kinds, in the order they were recorded."""
+        statement = "SELECT t_ms, kind FROM event WHERE kind IN (?, ?) ORDER BY id"
+        with self._errors_reported():
+            return [(whole_value(t_ms), kind) for t_ms, kind in self._rows(statement, (first, second))]
+
     def numbered_events(self, *kinds: str, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
         """Events with their numbers, ascending, to follow a growing file."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""

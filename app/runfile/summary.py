@@ -60,11 +60,11 @@ def checkpoint_spans(run: RunFile, measured: PhaseTimes, duration_s: float) -> t
     found: list[Span] = []
     started: float | None = None
     is_reported = False
-    for event in run.events(STARTED, COMPLETE):
-        t_s = (event.t_ms - measured.started_ms) / 1000
-        if event.kind == STARTED:
+    for t_ms, kind in run.event_times(STARTED, COMPLETE):
+        t_s = (t_ms - measured.started_ms) / 1000
+        if kind == STARTED:
             started, is_reported = t_s, True
-        elif event.kind == COMPLETE and started is not None:
+        elif started is not None:
             found.append((started, min(t_s, duration_s)))
             started = None
     if started is not None:

@@ -83,11 +83,8 @@ def _facts(runs: Sequence[ReportedRun]) -> str:
     """Return facts as JSON: those common to all runs once, then those of each run."""
     read = [run.facts.environment for run in runs]
     tables = {each: {name: one_line(value) for name, value in each} for each in dict.fromkeys(read)}
-    shared = {
-        name: value
-        for name, value in tables[read[0]].items()
-        if all(table.get(name) == value for table in tables.values())
-    }
+    first, *others = tables.values()
+    shared = {name: value for name, value in first.items() if all(each.get(name) == value for each in others)}
     whole = {
         "all": shared,
         "runs": {
