@@ -173,11 +173,8 @@ def _with_values(text: str, wanted: Preferences) -> str:
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    changed = {
-        name: value
-        for name, value in asdict(wanted).items()
-        if document.get(name, standard[name]) != value  # an unchanged value is not rewritten
-    }
+    # An unchanged value is not rewritten.
+    changed = {name: it for name, it in asdict(wanted).items() if document.get(name, standard[name]) != it}
     for name, value in changed.items():
         top = next((n for n, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
         old = (n for n, line in enumerate(lines[:top]) if line.partition("=")[0].strip(" \t\"'") == name)
