@@ -113,10 +113,10 @@ def read_preferences(path: Path | None = None) -> tuple[Preferences, str]:
     path = path or preferences_path()
     preferences, unknown, reason = _read_file(path)
     if reason:
-        message = tr("The preferences in {path} do not count: {reason}.")
+        message = tr("{path} was ignored: {reason}.")
         return preferences, message.format(path=path, reason=reason.rstrip("."))
     if unknown:
-        message = tr("In {path} stand keys that this version does not know: {names}. All others count.")
+        message = tr("{path} has keys that this version does not know: {names}. The others apply.")
         names = ", ".join(repr(name[:40]) for name in sorted(unknown)[:5])
         return preferences, message.format(path=path, names=names)
     return preferences, ""
@@ -155,7 +155,7 @@ def write_preferences(wanted: Preferences, path: Path | None = None) -> Path | N
             os.replace(path, aside)  # noqa: PTH105 - a link is moved, not followed
         os.replace(part, path)  # noqa: PTH105 - whole or not at all; a link is replaced, not followed
     except (OSError, ValueError) as error:
-        message = tr("The preferences could not be written to {path}: {reason}.")
+        message = tr("{path} cannot be written: {reason}.")
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(message.format(path=path, reason=reason.rstrip("."))) from error
     return aside
@@ -186,7 +186,7 @@ def _with_values(text: str, wanted: Preferences) -> str:
     except tomllib.TOMLDecodeError:
         is_right = False
     if not is_right:
-        raise ValueError(tr("it is written in a way that only an editor can change"))
+        raise ValueError(tr("it uses TOML that pgFooting cannot rewrite; edit it by hand"))
     return made
 
 
@@ -228,9 +228,7 @@ def _why_not_trusted(path: Path, found: os.stat_result) -> str:
         return ""
     from app.domain.text import tr  # an ignored file sets no language
 
-    return (
-        tr("others could change {path}").format(path=changeable) if is_file else tr("it is no regular file")
-    )
+    return tr("others could change {path}").format(path=changeable) if is_file else tr("not a regular file")
 
 
 def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
@@ -244,7 +242,7 @@ def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
     if wrong := next((name for name, value in found.items() if not _is_right(name, value, known[name])), ""):
         from app.domain.text import tr
 
-        raise ValueError(tr("{name} has a value of another kind").format(name=wrong))
+        raise ValueError(tr("{name} has a value of the wrong type").format(name=wrong))
     return Preferences(**found), frozenset(document) - _GONE - frozenset(known)  # type: ignore[arg-type] # checked above
 
 

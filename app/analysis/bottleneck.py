@@ -20,9 +20,9 @@ from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.labels import one_line
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.disturbances import THRESHOLDS, DisturbanceKind
-from app.domain.metrics import SESSION_GROUPS
+from app.domain.metrics import INTERNALS, LOCKS, SESSION_GROUPS, WAITED_FOR
 from app.domain.run import Phase
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.runfile.metadata.environment import EnvironmentFacts
 from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, offered_load, run_kept_rate
 from app.runfile.reader import RunFile
@@ -91,8 +91,8 @@ CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
         Cause.SESSION_CPU: tr("the speed of one CPU (more clients would use the others)"),
         Cause.DEVICE: tr("reads and writes of the device"),
         Cause.WAL: tr("writing and flushing WAL"),
-        Cause.LOCKS: tr("locks of rows and tables"),
-        Cause.INTERNALS: tr("locks inside the server"),
+        Cause.LOCKS: LOCKS,
+        Cause.INTERNALS: INTERNALS,
         Cause.PGBENCH: tr("pgbench itself"),
         Cause.MEMORY: tr("memory"),
         Cause.RATE: tr("the target rate of pgbench"),
@@ -369,19 +369,15 @@ def _without_sessions(evidence: Evidence) -> Cause:
 
 
 def _percent(share: float) -> str:
-    return tr("{percent:.0f} %").format(percent=100 * share)
+    return f"{number_text(100 * share, '.0f')} %"
 
 
 _NOTHING: Final = 0.005
 
+_WAITING: Final = tr("waiting for {what}")
 _GROUPS: Final = {
     "running": tr("on a CPU or queueing for one"),
-    "for_client": tr("waiting for pgbench"),
-    "for_wal": tr("waiting for WAL"),
-    "for_data": tr("waiting for data files"),
-    "for_locks": tr("waiting for locks of rows and tables"),
-    "for_internals": tr("waiting for locks inside the server"),
-    "for_others": tr("waiting for something else"),
+    **{group: _WAITING.format(what=what) for group, what in (WAITED_FOR | {"for_client": "pgbench"}).items()},
 }
 
 
@@ -415,9 +411,9 @@ def _cpus(evidence: Evidence) -> list[str]:
                 busy=min(evidence.busy, evidence.cpus), cpus=evidence.cpus
             )
         )
-    for name, used in ((tr("PostgreSQL"), evidence.server), (tr("pgbench"), evidence.pgbench)):
+    for name, used in (("PostgreSQL", evidence.server), ("pgbench", evidence.pgbench)):
         if used is not None:
-            lines.append(tr("{name} {cores:.2f}").format(name=name, cores=used))
+            lines.append(f"{name} {number_text(used, '.2f')}")
     if evidence.kernel:
         lines.append(tr("the kernel's threads {cores:.2f}").format(cores=evidence.kernel))
     if evidence.others is not None:
@@ -449,11 +445,11 @@ def _device(evidence: Evidence, *, flushes: bool = False) -> list[str]:
             )
         if device.queue is not None and not flushes:
             parts.append(tr("{count:.1f} at once").format(count=device.queue))
-        kinds = [(tr("read"), device.reads, device.read_ms), (tr("write"), device.writes, device.write_ms)]
+        kinds = [(tr("reads"), device.reads, device.read_ms), (tr("writes"), device.writes, device.write_ms)]
         if flushes:
-            kinds = [*kinds[1:], (tr("flush"), device.flushes, device.flush_ms)]
+            kinds = [*kinds[1:], (tr("flushes"), device.flushes, device.flush_ms)]
         parts += [
-            tr("a {kind} took {ms:.3g} ms, {rate:,.0f} a second").format(kind=kind, ms=each_ms, rate=rate)
+            tr("{kind} of {ms:.3g} ms, {rate:,.0f} a second").format(kind=kind, ms=each_ms, rate=rate)
             for kind, rate, each_ms in kinds
             if rate and each_ms is not None
         ]

@@ -21,7 +21,7 @@ from app.domain.campaign.configuration import Caches, ServerTarget
 from app.domain.errors import CorruptRunFileError
 from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import format_size, tr
+from app.domain.text import format_size, number_text, tr
 from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -281,9 +281,9 @@ def _short(shape: RunStability) -> str:
     inside = sum(1 for start_s, _ in shape.checkpoints if start_s >= 0)
     if shape.duration_s >= SHORT_S and inside:
         return ""
-    length = tr("{seconds:.0f} s").format(seconds=shape.duration_s)
+    length = f"{number_text(shape.duration_s, '.0f')} s"
     if shape.duration_s >= _MINUTES_FROM_S:
-        length = tr("{minutes:.0f} min").format(minutes=shape.duration_s / 60)
+        length = f"{number_text(shape.duration_s / 60, '.0f')} min"
     if not inside:
         return tr("the cost of checkpoints (none began within {length})").format(length=length)
     return tr("effects that appear after {length}").format(length=length)

@@ -48,8 +48,7 @@ def describe_data_set(data_set: DataSetMetadata | None) -> str:
         return ""
     words = [data_set_words(data_set.state)]
     if data_set.copy_s is not None and data_set.size_bytes is not None:
-        sentence = tr("{size} in {seconds:.1f} s")
-        words.append(sentence.format(size=format_size(data_set.size_bytes), seconds=data_set.copy_s))
+        words.append(f"{format_size(data_set.size_bytes)}, {number_text(data_set.copy_s, '.1f')} s")
     if data_set.extents is not None:
         words.append(
             trn("tables in {count} extent", "tables in {count} extents", data_set.extents).format(

@@ -27,7 +27,7 @@ from app.domain.quoting import comment, shell_line
 from app.domain.run import Phase, RunState
 from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
-from app.domain.text import format_duration, format_size, number_text, tr
+from app.domain.text import format_duration, format_size, number_text, titled, tr
 from app.library.entries import effective_state
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import MOST_CHARACTERS, counted_devices
@@ -85,7 +85,7 @@ def phase_note(phase: PhaseMetadata) -> str:
         words = tr("at {rate:,.0f} per second, {percent:g} % of {of}")
         notes.append(words.format(rate=rate, percent=percent, of=of))
     elif rate is not None:
-        notes.append(tr("at {rate:,.0f} per second").format(rate=rate))
+        notes.append(tr("at {rate} per second").format(rate=number_text(rate, ",.0f")))
     notes += [
         tr("after {name} ({seconds})").format(name=each.name, seconds=format_duration(each.duration_s))
         for each in phase.maintenance
@@ -99,8 +99,7 @@ def executed_words(phase: PhaseMetadata) -> str:
     executed, beside = known(phase.workload.label, ""), phase.background
     if not beside.name:
         return executed
-    words = tr("{executed} beside {what}").format(executed=executed, what=_background_words(beside))
-    return words.strip()
+    return f"{executed} + {_background_words(beside)}".strip()
 
 
 def _background_words(background: BackgroundMetadata) -> str:
@@ -141,24 +140,30 @@ def _seconds(each: PhaseFigures) -> str:
 
 
 PHASE_COLUMNS: Final[tuple[Column[PhaseFigures], ...]] = (
-    Column("phase", tr("phase"), lambda each: each.metadata.label, CellKind.WORDS),
+    Column("phase", tr("Phase"), lambda each: each.metadata.label, CellKind.WORDS),
     Column(
-        "workload", tr("transactions"), lambda each: known(each.metadata.workload.label, ""), CellKind.LABEL
+        "workload",
+        titled(tr("transactions")),
+        lambda each: known(each.metadata.workload.label, ""),
+        CellKind.LABEL,
     ),
     Column(
-        "clients", tr("clients"), lambda each: str(known(each.metadata.workload.clients, 0) or ""), optional=3
+        "clients",
+        titled(tr("clients")),
+        lambda each: str(known(each.metadata.workload.clients, 0) or ""),
+        optional=3,
     ),
-    Column("tps", tr("TPS"), lambda each: format_tps(each.figures.get("tps"))),
-    Column("mean", tr("mean ms"), lambda each: _phase_text(each, "latency_mean_ms", ".3g"), optional=2),
-    Column("p99", tr("p99 ms"), lambda each: _phase_text(each, "latency_p99_ms", ".3g"), optional=1),
+    Column("tps", "TPS", lambda each: format_tps(each.figures.get("tps"))),
+    Column("mean", tr("Mean ms"), lambda each: _phase_text(each, "latency_mean_ms", ".3g"), optional=2),
+    Column("p99", "p99 ms", lambda each: _phase_text(each, "latency_p99_ms", ".3g"), optional=1),
     Column(
         "written",
-        tr("written / tx"),
+        tr("Written / tx"),
         lambda each: _phase_text(each, "device_write_bytes", ",.0f"),
         optional=4,
     ),
-    Column("length", tr("length"), _seconds, optional=5),
-    Column("note", tr("note"), lambda each: phase_note(each.metadata), CellKind.WORDS, optional=6),
+    Column("length", tr("Length"), _seconds, optional=5),
+    Column("note", tr("Note"), lambda each: phase_note(each.metadata), CellKind.WORDS, optional=6),
 )
 """Columns of the table of a run's phases."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, titled, tr
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 
 
@@ -27,15 +27,19 @@ class GlossaryTerm:
     columns: tuple[str, ...] = ()
 
 
+def _faster(share: str) -> str:
+    return tr("{share} of the transactions were faster than this.").format(share=share)
+
+
 _TERMS: Final = (
-    GlossaryTerm(tr("p99"), tr("99 of 100 transactions were faster than this."), ("latency_p99_ms", "p99")),
+    GlossaryTerm("p99", _faster("99 %"), ("latency_p99_ms", "p99")),
     GlossaryTerm(
-        tr("jitter"),
+        titled(tr("jitter")),
         tr("Standard deviation of TPS per second, divided by their mean."),
         ("jitter", "jitter_cv"),
     ),
     GlossaryTerm(
-        tr("stalled"),
+        titled(tr("stalled")),
         tr(
             "Seconds without transactions, below 10 % of the rate nearby (the lower 95th percentile of the "
             "five minutes before and after), or below 1 % of the run's 95th percentile."
@@ -43,56 +47,52 @@ _TERMS: Final = (
         ("stall_s", "longest_stall_s"),
     ),
     GlossaryTerm(
-        tr("drift"),
+        titled(tr("drift")),
         tr("Mean of the last tenth of a run divided by that of the first, minus one."),
         ("drift",),
     ),
     GlossaryTerm(
-        tr("steady"),
+        tr("Steady"),
         tr("Five equal slices within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
         ("steady",),
     ),
+    GlossaryTerm("/ tx", tr("Cost of one transaction: mean rate of a counter divided by mean TPS.")),
     GlossaryTerm(
-        tr("cell"),
-        tr("A combination of all factors except one, measured at two levels of that one."),
-    ),
-    GlossaryTerm(tr("/ tx"), tr("Cost of one transaction: mean rate of a counter divided by mean TPS.")),
-    GlossaryTerm(
-        tr("disturbed"),
+        titled(tr("disturbed")),
         tr("Other processes used CPU, disk or memory during the run, or the machine was throttled."),
     ),
     GlossaryTerm(
-        tr("UNSAFE"),
+        tr("unsafe").upper(),
         tr(
             "With this option, a crash or power failure can lose committed transactions or the whole "
             "database. Its numbers are not comparable with safe ones."
         ),
     ),
     GlossaryTerm(
-        tr("capacity"),
+        tr("Capacity"),
         tr(
             "TPS of a configuration that could not keep up with its target rate. With a latency limit there "
             "is none, because late transactions were skipped."
         ),
     ),
     GlossaryTerm(
-        tr("closed loop"),
+        tr("Closed loop"),
         tr("Each client waits for a reply before its next transaction: a slow server gets less load."),
     ),
     GlossaryTerm(
-        tr("imported"), tr("Not measured by pgFooting. Details missing from its files are not known.")
+        titled(tr("imported")), tr("Not measured by pgFooting. Details missing from its files are not known.")
     ),
     GlossaryTerm(
-        tr("sampled"),
+        titled(tr("sampled")),
         tr("The log contains a sample of the transactions; counts per second are scaled up."),
     ),
     GlossaryTerm(
-        tr("configuration"),
+        titled(tr("configuration")),
         tr("One setup of disks, filesystem, options and server, compared with others."),
         ("configuration",),
     ),
     GlossaryTerm(
-        tr("condition"),
+        titled(tr("condition")),
         tr(
             "Settings that a comparison holds fixed, such as transactions, scale and clients. Each "
             "condition is compared separately."
@@ -100,7 +100,7 @@ _TERMS: Final = (
         ("condition",),
     ),
     GlossaryTerm(
-        tr("repeat"),
+        tr("Repeat"),
         tr(
             "One of several runs of the same configuration. The more repeats vary, the larger a difference "
             "must be to be significant."
@@ -108,7 +108,7 @@ _TERMS: Final = (
         ("runs",),
     ),
     GlossaryTerm(
-        tr("TPS"),
+        "TPS",
         tr(
             "Transactions per second, as pgbench counts them; for a configuration, the geometric mean of "
             "its runs."
@@ -124,12 +124,12 @@ _TERMS: Final = (
         ("interval",),
     ),
     GlossaryTerm(
-        tr("difference"),
+        tr("Difference"),
         tr("Mean of a configuration compared with the mean of the baseline, which is the first one."),
         ("difference",),
     ),
     GlossaryTerm(
-        tr("interval of a difference"),
+        tr("Interval of a difference"),
         tr(
             "Confidence interval of the difference from the baseline. If it reaches from slower to faster, "
             "chance can explain the difference. With several comparisons it is wider (Holm)."
@@ -137,7 +137,7 @@ _TERMS: Final = (
         ("difference_interval",),
     ),
     GlossaryTerm(
-        tr("chance from"),
+        tr("Chance from"),
         tr(
             "For a difference with too few runs: if such runs vary by this much or more, chance alone "
             "explains it."
@@ -145,7 +145,7 @@ _TERMS: Final = (
         ("chance",),
     ),
     GlossaryTerm(
-        tr("Holm"),
+        "Holm",
         tr(
             "Adjusts for several comparisons with the baseline: each difference must be clearer, which "
             "keeps the chance of any false difference at 5 %."
@@ -159,34 +159,34 @@ _TERMS: Final = (
         ),
     ),
     GlossaryTerm(
-        tr("indicative only"),
+        titled(tr("indicative only")),
         tr(
             "A figure without a verdict: fewer than {runs} runs, or different campaigns without a "
             "configuration that ran unchanged in both at least {reference} times."
         ).format(runs=RUNS_FOR_A_VERDICT, reference=RUNS_FOR_A_REFERENCE),
     ),
     GlossaryTerm(
-        tr("verdict"),
+        tr("Verdict"),
         tr("The conclusion about the difference from the baseline, in one sentence."),
         ("verdict",),
     ),
     GlossaryTerm(
-        tr("reference"),
+        titled(tr("reference")),
         tr("Ran unchanged in two campaigns and so makes their other results comparable."),
         ("reference",),
     ),
     GlossaryTerm(
-        tr("marks"),
+        tr("Marks"),
         tr("Warnings to read before you compare these numbers with others, such as unsafe or disturbed."),
         ("marks",),
     ),
     GlossaryTerm(
-        tr("rate"),
+        titled(tr("rate")),
         tr("Transactions per second that pgbench was to send, and whether the server kept up."),
         ("rate",),
     ),
     GlossaryTerm(
-        tr("late, skipped"),
+        tr("Late, skipped"),
         tr(
             "Late transactions took longer than the latency limit. Skipped ones were never sent, because "
             "they were already later than the limit."
@@ -194,28 +194,28 @@ _TERMS: Final = (
         ("shares", "late", "skipped"),
     ),
     GlossaryTerm(
-        tr("compressible"),
+        titled(tr("compressible")),
         tr("How well the loaded tables compress: size divided by that after zstd -3 over 128 KiB."),
         ("rows_ratio",),
     ),
     GlossaryTerm(
-        tr("compressed"),
+        tr("Compressed"),
         tr("How far the filesystem compressed the loaded tables."),
         ("compressed",),
     ),
-    GlossaryTerm(tr("p50"), tr("Half of the transactions were faster than this."), ("latency_p50_ms",)),
-    GlossaryTerm(tr("p95"), tr("95 of 100 transactions were faster than this."), ("latency_p95_ms",)),
-    GlossaryTerm(tr("p99.9"), tr("999 of 1000 transactions were faster than this."), ("latency_p999_ms",)),
+    GlossaryTerm("p50", _faster("50 %"), ("latency_p50_ms",)),
+    GlossaryTerm("p95", _faster("95 %"), ("latency_p95_ms",)),
+    GlossaryTerm("p99.9", _faster(f"{number_text(99.9, '.1f')} %"), ("latency_p999_ms",)),
     GlossaryTerm(
-        tr("checkpoint"),
+        titled(tr("checkpoint")),
         tr(
-            "PostgreSQL writes all changed pages to disk, every few minutes or after a certain amount of "
-            "WAL. Afterwards, the first change of a page writes the whole page to the WAL."
+            "PostgreSQL writes all changed pages to disk, every few minutes or after some amount of "
+            "WAL. The first change of a page afterwards puts the whole page into the WAL."
         ),
         ("checkpoint_share",),
     ),
     GlossaryTerm(
-        tr("warm-up"),
+        titled(tr("warm-up")),
         tr("Load before the measured phase. It fills caches and does not count."),
     ),
 )

@@ -21,19 +21,22 @@ from app.domain.io_baseline import (
     flush_verdict,
 )
 from app.domain.run import Phase
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, titled, tr
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 
 SYNC_METHOD: Final = "wal_sync_method"
 
-_WORDS: Final = {
-    "wal.syncs": tr("The storage can do {able} durable writes a second; the run used {share}."),
-    "storage.flushes": tr("These disks can do {able} flushes a second; the run used {share}."),
-    "storage.reads": tr("These disks can do {able} reads a second; the run used {share}."),
-    "storage.writes": tr("These disks can do {able} writes a second; the run used {share}."),
-    "storage.read_bytes": tr("These disks read {able} MB/s; the run used {share}."),
-    "storage.write_bytes": tr("These disks write {able} MB/s; the run used {share}."),
+DURABLE_WRITES: Final = tr("durable writes/s")
+READS: Final = tr("reads/s")
+WRITES: Final = tr("writes/s")
+WORDS: Final = {
+    "wal.syncs": DURABLE_WRITES,
+    "storage.flushes": tr("flushes/s"),
+    "storage.reads": READS,
+    "storage.writes": WRITES,
+    "storage.read_bytes": tr("MB/s read"),
+    "storage.write_bytes": tr("MB/s written"),
 }
 
 
@@ -60,8 +63,13 @@ class UsedShare:
     def sentence(self) -> str:
         """A sentence for users."""
         able = self.able / 1e6 if self.metric.endswith("_bytes") else self.able
-        share = tr("less than 1 %") if self.share < 0.01 else f"{number_text(100 * self.share, '.0f')} %"
-        return _WORDS[self.metric].format(able=_figure(able), share=share)
+        sentence = tr("The storage can do {able} {what}; the run used {share}.")
+        return sentence.format(able=_figure(able), what=WORDS[self.metric], share=self.share_words)
+
+    @property
+    def share_words(self) -> str:
+        """The share, for users."""
+        return tr("less than 1 %") if self.share < 0.01 else f"{number_text(100 * self.share, '.0f')} %"
 
 
 def used_shares(
@@ -78,7 +86,7 @@ def used_shares(
     syncs = baseline.syncs_per_s(method)
     if syncs:
         able = {"wal.syncs": syncs} | able
-    order = [metric for metric in _WORDS if metric in able and metric in means]
+    order = [metric for metric in WORDS if metric in able and metric in means]
     return tuple(UsedShare(metric, able[metric], means[metric]) for metric in order)
 
 
@@ -88,7 +96,7 @@ def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
     baseline, measured = or_none(metadata.io_baseline), run.phase(Phase.MEASURE)
     if baseline is None or measured is None or measured.ended_ms is None:
         return ()
-    totals = run.totals(measured.started_ms, measured.ended_ms, metrics=list(_WORDS))
+    totals = run.totals(measured.started_ms, measured.ended_ms, metrics=list(WORDS))
     means = {metric: total / count for (metric, which), (total, _, count) in totals.items() if not which}
     chosen = {each.name: each.value for each in known(metadata.settings, ())}
     return used_shares(baseline, means, chosen.get(SYNC_METHOD, DEFAULT_METHOD))
@@ -110,11 +118,11 @@ def _job_words(result: JobResult) -> str:
 
 
 JOB_COLUMNS: Final[tuple[Column[JobResult], ...]] = (
-    Column("job", tr("what was asked"), _job_words, CellKind.LABEL),
-    Column("operations", tr("a second"), lambda row: _figure(row.operations_per_s)),
-    Column("throughput", tr("MB/s"), lambda row: _figure(row.bytes_per_s / 1e6)),
-    Column("mean", tr("mean µs"), lambda row: _figure(row.latency_mean_us)),
-    Column("p99", tr("p99 µs"), lambda row: _figure(row.latency_p99_us)),
+    Column("job", tr("Job"), _job_words, CellKind.LABEL),
+    Column("operations", titled(tr("per second")), lambda row: _figure(row.operations_per_s)),
+    Column("throughput", "MB/s", lambda row: _figure(row.bytes_per_s / 1e6)),
+    Column("mean", tr("Mean µs"), lambda row: _figure(row.latency_mean_us)),
+    Column("p99", "p99 µs", lambda row: _figure(row.latency_p99_us)),
 )
 """Columns of fio's results."""
 

@@ -34,7 +34,7 @@ MARK_WORDS: Final = {
     "client-bound": tr("client-bound"),
     "disturbed": tr("disturbed"),
     "repeated": tr("measured again"),
-    LEFT_OUT: tr("left out"),
+    LEFT_OUT: tr("excluded"),
     "missed-seconds": tr("seconds missed"),
     "not-steady": tr("not steady"),
     "no-checkpoint-cycle": tr("no checkpoint cycle"),
@@ -46,7 +46,7 @@ MARK_WORDS: Final = {
     "compressed-nothing": tr("compressed nothing"),
     "still-cached": tr("not cold"),
     "other-compressibility": tr("rows not as stated"),
-    NOT_READ_BACK: tr("not read back"),
+    NOT_READ_BACK: tr("not verified"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     EXISTING_SERVER: tr("existing server"),
@@ -83,7 +83,7 @@ def safety_warning(*, unsafe: object, not_durable: object) -> str:
 
 def with_warning(name: str, warning: str) -> str:
     """Return a name with its warning, for places without marks; without a warning the name."""
-    return tr("{name} ({warning})").format(name=name, warning=warning) if warning else name
+    return f"{name} ({warning})" if warning else name
 
 
 def state_words(state: str) -> str:
@@ -128,7 +128,7 @@ def format_figure(figure: Figure, value: float) -> str:
     if figure.name == "steady":
         return tr("yes") if value else tr("no")
     if figure.name in {"jitter_cv", "drift", "checkpoint_share"}:
-        return tr("{percent} %").format(percent=format_number(round(100 * value, 2)))
+        return f"{format_number(round(100 * value, 2))} %"
     if figure.unit == "B":
         return format_size(value)
     if figure.unit == ":1":
@@ -138,7 +138,7 @@ def format_figure(figure: Figure, value: float) -> str:
 
 def at_least(text: str, *, is_bound: bool) -> str:
     """Return a figure in words; marked if it is only a lower bound."""
-    return tr("≥ {figure}").format(figure=text) if is_bound and text else text
+    return f"≥ {text}" if is_bound and text else text
 
 
 _FEW_TPS: Final = 0.95

@@ -23,7 +23,7 @@ from app.domain.filesystems import find_filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import STRIPED, Assembler, Level
 from app.domain.storage_plan.plan import DEFAULT_CHUNK_BYTES, Bitmap, Group, InitialSync, StoragePlan
-from app.domain.text import format_duration, format_size, number_text, tr
+from app.domain.text import format_duration, format_size, number_text, titled, tr
 from app.postgres.pgbench.summary import Connecting, much_connecting
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 TARGET: Final = tr("Target")
 WORKLOAD: Final = tr("Workload")
-POSTGRESQL: Final = tr("PostgreSQL")
+POSTGRESQL: Final = "PostgreSQL"
 SETTING: Final = tr("Setting")
-MACHINE: Final = tr("Machine")
+MACHINE: Final = titled(tr("machine"))
 PGBENCH_MACHINE: Final = tr("Machine of pgbench")
 """Topic of the machine if the server's own machine is another one, and unknown."""
 
-PGBENCH: Final = tr("pgbench")
+PGBENCH: Final = "pgbench"
 """Name of the property for pgbench's version."""
 
 RATE_VALUE: Final = tr("value of the target rate")
@@ -223,7 +223,7 @@ def _found(topic: str, name: str, value: str, *, is_key: bool = False) -> Iterat
 def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
     plan = target.plan
     yield from _given(TARGET, KIND, target.kind)
-    yield from _given(TARGET, tr("RAID"), target.raid)
+    yield from _given(TARGET, "RAID", target.raid)
     if environment is None or not environment.in_memory:
         yield from _given(TARGET, PATH, target.path)
     yield from _filesystem(plan, environment)
@@ -266,15 +266,15 @@ def _server(server: ServerMetadata) -> Iterator[Property]:
         (tr("managed service"), server.managed_service),
         (IDENTIFIER, server.system_identifier),
         (tr("role"), server.user_name),
-        (tr("TLS"), server.tls or tr("none")),
-        (tr("pg_monitor"), server.has_monitor),
+        ("TLS", server.tls or tr("none")),
+        ("pg_monitor", server.has_monitor),
         (tr("room"), server.room_bytes),
     )
     for name, value in rows:
         yield from _given(TARGET, name, value, "room_bytes" if value is server.room_bytes else "")
     trip = server.round_trip_ms
     if trip is not None:
-        yield Property(TARGET, ROUND_TRIP, tr("{time:.2f} ms").format(time=trip), measured=trip)
+        yield Property(TARGET, ROUND_TRIP, f"{number_text(trip, '.2f')} ms", measured=trip)
 
 
 def _limits(target: TargetMetadata) -> Iterator[Property]:
@@ -306,7 +306,7 @@ def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
     named = partial(_of_group, role)
     spec = find_filesystem(group.filesystem)
     if role != "data":
-        yield Property(TARGET, named(tr("RAID")), group.level.value)
+        yield Property(TARGET, named("RAID"), group.level.value)
         yield Property(TARGET, named(tr("filesystem")), group.filesystem)
     yield from _given(TARGET, named(tr("filesystem preset")), preset)
     for each in fields(group):
@@ -515,13 +515,13 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("name"), environment.name, False),
         (tr("storage"), environment.storage, False),
         (tr("processor"), environment.processor, True),
-        (tr("CPUs"), environment.cpus, True),
+        ("CPUs", environment.cpus, True),
         (tr("governor"), environment.governor, False),
         (tr("memory"), "" if memory is None else format_size(memory), True),
         (tr("limit of the ZFS cache (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
-        (tr("facts read over"), environment.reached.words, False),
+        (tr("read over"), environment.reached.words, False),
     ):
         yield from _found(topic, name, value, is_key=is_key)

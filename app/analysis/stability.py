@@ -217,7 +217,7 @@ def read_shape(run: RunFile) -> RunStability | None:
         return None
     # NaN compares false: it is refused too.
     if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
-        raise CorruptRunFileError(tr("The run file is damaged: it has TPS below 0 or not numbers."))
+        raise CorruptRunFileError(tr("The run file is damaged: its seconds contain impossible TPS."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
     checkpoints = checkpoint_spans(run, measured, duration_s)
@@ -431,11 +431,9 @@ def _stalls(shape: RunStability) -> Iterator[str]:
 def _change(shape: RunStability) -> Iterator[str]:
     change = shape.drift.change
     if change is not None and abs(change) >= _LEAST_DRIFT:
-        sentence = tr("TPS rose by {percent:.0f} % from the first to the last tenth ({first} to {last}).")
-        if change < 0:
-            sentence = tr("TPS fell by {percent:.0f} % from the first to the last tenth ({first} to {last}).")
+        sentence = tr("TPS changed by {percent:+.0f} % from the first to the last tenth ({first} to {last}).")
         yield sentence.format(
-            percent=abs(100 * change), first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
+            percent=100 * change, first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
         )
     steady = shape.steady
     if steady.is_too_short:
@@ -466,14 +464,9 @@ def _checkpoints(shape: RunStability) -> Iterator[str]:
     if effect is None or not effect.is_certain or abs(effect.change) < _LEAST_EFFECT:
         return
     sentence = tr(
-        "TPS are {percent:.0f} % lower after a checkpoint begins than before the next one ({low:+.0f} to "
-        "{high:+.0f} % over {cycles} cycles)."
+        "After a checkpoint begins, TPS differ by {percent:+.0f} % from those before the next one "
+        "({low:+.0f} to {high:+.0f} % over {cycles} cycles)."
     )
-    if effect.change > 0:
-        sentence = tr(
-            "TPS are {percent:.0f} % higher after a checkpoint begins than before the next one ({low:+.0f} "
-            "to {high:+.0f} % over {cycles} cycles)."
-        )
     yield sentence.format(
-        percent=abs(100 * effect.change), low=100 * effect.low, high=100 * effect.high, cycles=effect.cycles
+        percent=100 * effect.change, low=100 * effect.low, high=100 * effect.high, cycles=effect.cycles
     )

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from app.manual.chapters import Chapter
 
 RUN_HELP = tr("id (or its beginning), path, a folder of runs, or fields as in `list`: 'fs:xfs scale:250'")
+_FIELDS = (
+    "fs: raid: option: workload: transactions: scale: clients: pg: machine: kernel: date: tag: target: "
+    "state: mark: campaign: configuration: name:"
+)
 
 
 def add_consents(run: Parser) -> None:
@@ -159,8 +163,8 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
 def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
     templates = commands.add_parser("templates", help=tr("list the data sets kept for copying"))
     templates.description = tr(
-        'Campaigns with data_set = "copied" load each data set once and copy it for every run. '
-        "It is kept in the cache folder or in PGFOOTING_TEMPLATES, on a disk not under test."
+        'Campaigns with data_set = "copied" load data once and copy it for every run. '
+        "It is kept in the cache folder or PGFOOTING_TEMPLATES, off the disks under test."
     )
     templates.add_argument(
         "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
@@ -272,9 +276,10 @@ def build_parser() -> Parser:
         ),
         epilog=tr(
             "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign; 3 refused for safety or "
-            "authorisation; 130 cancelled; of compare --worse-than: 10 worse, 11 inconclusive. "
-            "PGFOOTING_LOG=debug, or =storage,execution:debug, logs to standard error."
-        ),
+            "authorisation; 130 cancelled; of compare --worse-than: 10 worse, 11 inconclusive."
+        )
+        + " "
+        + tr("PGFOOTING_LOG=debug, or =storage,execution:debug, logs to standard error."),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
     parser.set_defaults(
@@ -290,11 +295,11 @@ def build_parser() -> Parser:
         "list",
         help=tr("list the runs of the library"),
         epilog=tr(
-            "Words match anything known about a run. Fields are fs: raid: option: workload: transactions: "
-            "scale: clients: pg: machine: kernel: date: tag: target: state: mark: campaign: configuration: "
-            "name:, and every key of a campaign file, option and setting, as in `list fs:xfs scale:250 "
-            "recordsize:8KiB date:7d`. After `--` a minus excludes runs: `list -- fs:xfs -state:failed`."
-        ),
+            "Words match anything known about a run. Fields are {fields}, and every key of a campaign file, "
+            "option and setting, as in `list fs:xfs scale:250 recordsize:8KiB date:7d`."
+        ).format(fields=_FIELDS)
+        + " "
+        + tr("After `--` a minus excludes runs: `list -- fs:xfs -state:failed`."),
     )
     listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
     listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
@@ -451,10 +456,12 @@ def _add_common(parser: Parser) -> None:
 def add_report_arguments(parser: Parser) -> None:
     """Add the arguments of `report`."""
     parser.description = tr(
-        "Writes a PDF with the answer on the first page; all facts and exact commands are attached. .html "
-        "gives one web page that loads and executes nothing. .txt, or - for the terminal, gives the winning "
-        "setup as commands, fstab lines and settings, with measured effects. The same runs and words give "
-        "the same file."
+        "Writes a PDF with the answer on the first page; all facts and exact commands are attached. The same "
+        "runs and words give the same file."
+    )
+    parser.epilog = tr(
+        ".html gives one web page that loads and executes nothing; .txt, or - for the terminal, the winning "
+        "setup as commands, fstab lines and settings, with measured effects."
     )
     others = tr("the others are compared with the configuration of the first")
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; {others}")
@@ -472,8 +479,10 @@ def add_export_arguments(parser: Parser) -> None:
     """Add the arguments of `export`."""
     parser.description = tr(
         "The ending of FILE chooses the format: .csv is one long table (run, name, t_s, phase, metric, "
-        "instance, unit, value); .json is one object with format, version and all data of the run files "
-        "(keys: app/export/runs.py); .png and .svg are common charts of the runs."
+        "instance, unit, value); .png and .svg are common charts."
+    )
+    parser.epilog = tr(
+        ".json is one object with format, version and all data of the run files (keys: app/export/runs.py)."
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json,png,svg}")

@@ -45,7 +45,7 @@ from app.domain.campaign.matrix import Design, RunOrder
 from app.domain.campaign.phases import BACKGROUND
 from app.domain.errors import Problem
 from app.domain.maintenance import MAINTENANCE, DoneBy
-from app.domain.text import GIB, KIB, MIB, TIB, tr
+from app.domain.text import GIB, KIB, MIB, TIB, titled, tr
 from app.postgres.pgbench.scale import LEAST_RATIO, MOST_RATIO, ratio_words
 from app.postgres.presets import PRESETS
 
@@ -491,7 +491,7 @@ _ONE_PHASE_FIELDS: Final = (
         attribute="rate_tps",
         source=_MANUAL.format(part="pgbench --rate"),
         label=tr("R&ate (TPS):"),
-        shown_as=tr("Rate"),
+        shown_as=titled(tr("rate")),
         placeholder=tr("left out"),
         fact=tr("target rate"),
         condition="rate",
@@ -576,7 +576,7 @@ PHASE_FIELDS: Final = (
         tr("With snapshots: the interval; the first is taken when the phase starts."),
         attribute="every_s",
         label=tr("Snapshot interval:"),
-        placeholder=tr("5 min"),
+        placeholder="5 min",
     ),
     CampaignField(
         "max_rate",

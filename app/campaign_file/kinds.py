@@ -569,7 +569,7 @@ class SizeKind(ValueKind):
         sentence = tr('a size with its unit from {low} to {high}, such as "3 GiB"')
         sized = sentence.format(low=format_size(self.low), high=format_size(self.high))
         words = ", ".join(quote(member.value) for member in self.words or ())
-        return tr("{words} or {sized}").format(words=words, sized=sized) if words else sized
+        return tr("{names} or {last}").format(names=words, last=sized) if words else sized
 
     @override
     def read(self, value: object, folder: Path) -> int | StrEnum:

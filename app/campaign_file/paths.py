@@ -199,9 +199,7 @@ class ScriptFile(ValueKind):
         try:
             text = read_text_file(Path(real), SCRIPT_LIMIT_BYTES)
         except UnreadableFileError as err:
-            raise InvalidValueError(
-                Problem("", tr("{path} {reason}.").format(path=printable_path(path), reason=err))
-            ) from err
+            raise InvalidValueError(Problem("", f"{printable_path(path)} {err}.")) from err
         if not text.strip():
             raise InvalidValueError(
                 Problem("", tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))

@@ -170,7 +170,7 @@ class Problems:
             f"{place}: {each.message}" if each.path else each.message for each, place in self.found.items()
         ]
         if self.unlisted:
-            lines.append(tr("… and {count} more.").format(count=self.unlisted))
+            lines.append("… " + tr("and {count} more").format(count=self.unlisted) + ".")
         if len(lines) == 1:
             message = tr("{source}: {problem} Nothing was started.").format(source=source, problem=lines[0])
         else:

@@ -19,7 +19,7 @@ from app.campaign_file.reader import CampaignFile
 from app.domain.campaign.configuration import Campaign, Script, ServerTarget, Target
 from app.domain.campaign.phases import all_scripts
 from app.domain.errors import RefusedError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.postgres.installations.installation import PROGRAMS
 from app.postgres.pgbench.script_demands import ScriptDemand, find_programs, find_superuser
 from app.postgres.settings import quote_value
@@ -268,11 +268,9 @@ def _of_script(script: Script) -> Iterator[tuple[str, str]]:
 
 def _lines(demands: tuple[ScriptDemand, ...]) -> str:
     numbers = ", ".join(str(wish.line) for wish in demands[:_MOST_LINES])
-    more = (
-        tr(" and {count} more").format(count=len(demands) - _MOST_LINES) if len(demands) > _MOST_LINES else ""
-    )
-    word = tr("line {numbers}{more}") if len(demands) == 1 else tr("lines {numbers}{more}")
-    return word.format(numbers=numbers, more=more)
+    if (more := len(demands) - _MOST_LINES) > 0:
+        numbers = tr("{names} and {count} more").format(names=numbers, count=more)
+    return trn("line {numbers}", "lines {numbers}", len(demands)).format(numbers=numbers)
 
 
 def foreign_programs(campaign: Campaign) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 
 _DISTINGUISHING: Final = frozenset(
-    {(TARGET, tr("filesystem")), (TARGET, tr("RAID")), (POSTGRESQL, LABELS["version"])}
+    {(TARGET, tr("filesystem")), (TARGET, "RAID"), (POSTGRESQL, LABELS["version"])}
 )
 """Besides settings, these properties distinguish configurations: not paths, devices and kernels, which may
 change between repeats of one configuration.
@@ -98,6 +98,7 @@ def by_configuration(
 def _distinguishing_names(runs: Sequence[RunFacts], conditions: Sequence[Condition]) -> list[str]:
     """Return the name of each run's configuration, with the differing choices if one name has several."""
     names = [run.configuration or run.name for run in runs]
+    none = tr("none")
     alike: dict[tuple[str, str, Condition], list[int]] = {}
     for place, run in enumerate(runs):
         alike.setdefault((run.campaign_key, names[place], conditions[place]), []).append(place)
@@ -111,8 +112,7 @@ def _distinguishing_names(runs: Sequence[RunFacts], conditions: Sequence[Conditi
             if len(set(known)) > 1:
                 for place, value in found.items():
                     words = known[0] if value is None else value
-                    sentence = tr("{name} {value}").format(name=key[1], value=words or tr("none"))
-                    names[place] = f"{names[place]}, {sentence}"
+                    names[place] = f"{names[place]}, {key[1]} {words or none}"
     return names
 
 
@@ -345,7 +345,7 @@ def _instead(run: RunFacts, counts: RunFacts) -> str:
     name = one_line(counts.name)
     if counts.attempt > run.attempt:
         return tr("it was disturbed, and {name} counts instead").format(name=name)
-    return tr("it is another attempt at {name}, which counts").format(name=name)
+    return tr("{name} counts instead").format(name=name)
 
 
 def _weakened(part: RunComparison, row: ComparisonRow) -> PairVerdict:

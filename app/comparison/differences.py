@@ -157,8 +157,8 @@ def describe_sameness(found: Comparability) -> str:
     """
     if found.are_repeats:
         if found.configurations > 1:
-            return tr("Only the names differ: no setting, and nothing known of the machine.")
-        return tr("No difference in settings or in what is known of the machine: these are repeats.")
+            return tr("No known difference.")
+        return tr("No known difference: these are repeats.")
     names = [f"{item.topic}: {item.name}" for item in found.not_known]
     return tr("No known difference. Not known: {names}.").format(names=some(names, _MOST_NAMED))
 
@@ -179,7 +179,7 @@ def describe_values(difference: PropertyDifference, names: Sequence[str] = ()) -
         if not 0 < len(having) <= _MOST_RUNS:
             count = len(variant.runs)
             runs = trn("{count} run", "{count} runs", count).format(count=count)
-        parts.append(tr("{value} ({whose})").format(value=value, whose=runs))
+        parts.append(f"{value} ({runs})")
     if len(difference.variants) > _MOST_VALUES:
         more = len(difference.variants) - _MOST_VALUES
         parts.append(trn("{count} more value", "{count} more values", more).format(count=more))

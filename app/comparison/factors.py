@@ -28,7 +28,7 @@ _CONFIGURATION: Final = tr("configuration")
 
 _FIRST: Final = (
     (tr("Target"), tr("filesystem")),
-    (tr("Target"), tr("RAID")),
+    (tr("Target"), "RAID"),
     (tr("Workload"), tr("scale")),
     (tr("Workload"), tr("clients")),
     (tr("Workload"), tr("target rate")),

@@ -35,7 +35,7 @@ MOST_LEVELS: Final = 12
 NOT_RANKED: Final = "!"
 """Follows the TPS of a configuration that is not durable."""
 _FILESYSTEM: Final = (TARGET, tr("filesystem"))
-_RAID: Final = (TARGET, tr("RAID"))
+_RAID: Final = (TARGET, "RAID")
 _SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
 """Levels of imported runs that are one level here (`Level`)."""
 _FEWEST_CELLS: Final = 3
@@ -340,7 +340,7 @@ def _usual(factor: Dimension, axis: Dimension, places: range) -> str:
 def _words(factor: Dimension, value: str) -> str:
     if factor.topic != SETTING and value != NONE:
         return value
-    return tr("{name} {value}").format(name=one_line(factor.name), value=value)
+    return f"{one_line(factor.name)} {value}"
 
 
 def _block(part: RunComparison, down: Sequence[str], across: Sequence[str]) -> Block:
@@ -603,10 +603,7 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
 
 
 def _describe_variant(found: Variant) -> str:
-    gains = [
-        tr("{kind} {difference}").format(kind=kind, difference=_difference_words(each)).strip()
-        for kind, each in found.gains.items()
-    ]
+    gains = [f"{kind} {_difference_words(each)}".strip() for kind, each in found.gains.items()]
     if not gains:
         return ""
     sentence = tr("{variant} compared with {level}: {gains}.")
@@ -621,14 +618,14 @@ def either(names: Sequence[str]) -> str:
 
 
 def _behind(share: float) -> str:
-    return tr("{percent} %").format(percent=number_text(100 * (1 - share), ".1f" if share > 0.9 else ".0f"))
+    return f"{number_text(100 * (1 - share), '.1f' if share > 0.9 else '.0f')} %"
 
 
 def _ratio_words(ratio: float) -> str:
     if ratio >= _TIMES_FROM:
         return tr("{ratio:.1f} times as fast").format(ratio=ratio)
     percent = number_text(100 * (ratio - 1), "+.0f")
-    return tr("as fast") if percent in {"+0", "-0"} else tr("{percent} %").format(percent=percent)
+    return tr("as fast") if percent in {"+0", "-0"} else f"{percent} %"
 
 
 def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
@@ -665,9 +662,7 @@ def _difference_words(found: CellComparison) -> str:
         return sentence.format(range=format_range(found.least, found.most))
     few = (tr("too few campaigns"), tr("too few runs"))
     interval = format_interval(found.comparison) or few[found.sets is None]
-    return tr("{difference} ({interval})").format(
-        difference=format_difference(found.comparison), interval=interval
-    )
+    return f"{format_difference(found.comparison)} ({interval})"
 
 
 def block_columns(block: Block) -> tuple[Column[str], ...]:

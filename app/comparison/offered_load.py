@@ -108,31 +108,17 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         return ""
     names = {
         "name": name,
-        "rate": _rate_words(found.load),
+        "rate": _rate_words(found.load) or tr("not known"),
         "tps": _capacity_words(mean),
     }
-    is_rate_known = bool(names["rate"])
     if found.kept:
-        sentence = (
-            tr("{name} kept up with its target rate of {rate}")
-            if is_rate_known
-            else tr("{name} kept up with its target rate (not known)")
-        )
+        sentence = tr("{name} kept up with its target rate ({rate})")
     elif found.kept is None:
-        sentence = tr("target rate of {name} not known: it reached {tps}")
-        if is_rate_known:
-            sentence = tr(
-                "{name} reached {tps}: too few seconds to say whether it kept up with its target rate of "
-                "{rate}"
-            )
+        sentence = tr("{name} reached {tps}; whether it kept up with its target rate ({rate}) is not known")
+    elif found.is_limited:
+        sentence = tr("{name} did not keep up with its target rate ({rate}): it reached {tps}")
     else:
-        sentence = tr("{name} did not keep up with its target rate (not known): its capacity is {tps}")
-        if is_rate_known:
-            sentence = tr("{name} did not keep up with its target rate of {rate}: its capacity is {tps}")
-        if found.is_limited:
-            sentence = tr("{name} did not keep up with its target rate (not known): it reached {tps}")
-            if is_rate_known:
-                sentence = tr("{name} did not keep up with its target rate of {rate}: it reached {tps}")
+        sentence = tr("{name} did not keep up with its target rate ({rate}): its capacity is {tps}")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
 
@@ -142,7 +128,7 @@ def _rate_words(load: OfferedLoad) -> str:
     if load.rate_tps is None:
         return share
     sentence = tr("{rate} per second").format(rate=format_number(load.rate_tps))
-    return tr("{rate}, {share}").format(rate=sentence, share=share) if share else sentence
+    return f"{sentence}, {share}" if share else sentence
 
 
 def _share_words(load: OfferedLoad) -> str:
@@ -154,7 +140,7 @@ def _share_words(load: OfferedLoad) -> str:
 
 
 def _capacity_words(mean: RunInterval) -> str:
-    sentence = tr("{tps} TPS").format(tps=format_tps(mean.mean))
+    sentence = f"{format_tps(mean.mean)} TPS"
     if mean.low is None or mean.high is None:
         return sentence
     return tr("{tps} (95 % CI {low} to {high})").format(
@@ -230,7 +216,6 @@ def shares_cell(found: KeptRate) -> str:
     """Return late and skipped shares for a table; empty if there are none."""
     if found.late is None and found.skipped is None:
         return ""
-    cells = (
+    return ", ".join(
         tr("not known") if share is None else f"{_percent(share)} %" for share in (found.late, found.skipped)
     )
-    return tr("{late}, {skipped}").format(**dict(zip(("late", "skipped"), cells, strict=True)))

@@ -25,7 +25,7 @@ from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.verdict import PairVerdict, spread_words
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, titled, tr
 from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import (
@@ -102,7 +102,7 @@ class ComparisonRow:
 def _runs_cell(row: ComparisonRow) -> str:
     if not row.failed:
         return str(row.runs)
-    return tr("{runs} of {all}").format(runs=row.runs, all=row.runs + row.failed)
+    return tr("{number} of {count}").format(number=row.runs, count=row.runs + row.failed)
 
 
 def _latency_cell(values_ms: Sequence[float]) -> str:
@@ -119,7 +119,7 @@ def _percent_cell(shares: Sequence[float]) -> str:
     """Return the mean of shares in percent; empty if there are none."""
     if not shares:
         return ""
-    return tr("{percent:.1f} %").format(percent=100 * (math.fsum(shares) / len(shares)))
+    return f"{number_text(100 * (math.fsum(shares) / len(shares)), '.1f')} %"
 
 
 def _ratio_cell(ratios: Sequence[float]) -> str:
@@ -189,28 +189,28 @@ class ComparisonColumn(StrEnum):
 
 
 COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
-    Column(ComparisonColumn.CONDITION, tr("Condition"), lambda row: row.condition, CellKind.WORDS),
-    Column(ComparisonColumn.CONFIGURATION, tr("Configuration"), lambda row: row.name, CellKind.WORDS),
-    Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
-    Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
+    Column(ComparisonColumn.CONDITION, titled(tr("condition")), lambda row: row.condition, CellKind.WORDS),
+    Column(ComparisonColumn.CONFIGURATION, titled(tr("configuration")), lambda row: row.name, CellKind.WORDS),
+    Column(ComparisonColumn.RUNS, titled(tr("runs")), _runs_cell),
+    Column(ComparisonColumn.TPS, "TPS", lambda row: format_tps(row.mean.mean)),
     Column(ComparisonColumn.INTERVAL, tr("95 % CI"), lambda row: _interval_cell(row.mean)),
-    latency_column(ComparisonColumn.P99, tr("p99 ms"), "latency_p99_ms", optional=3),
+    latency_column(ComparisonColumn.P99, "p99 ms", "latency_p99_ms", optional=3),
     Column(
         ComparisonColumn.JITTER,
-        tr("Jitter"),
+        titled(tr("jitter")),
         lambda row: _percent_cell(row.values("jitter_cv")),
         optional=2,
         figure="jitter_cv",
     ),
     Column(
         ComparisonColumn.ROWS_RATIO,
-        tr("Compressible"),
+        titled(tr("compressible")),
         lambda row: _ratio_cell(row.values("rows_ratio")),
         optional=6,
         figure="rows_ratio",
     ),
     Column(ComparisonColumn.COMPRESSED, tr("Compressed"), _compressed_cell, optional=5),
-    Column(ComparisonColumn.RATE, tr("Rate"), lambda row: rate_cell(row.load), CellKind.LABEL),
+    Column(ComparisonColumn.RATE, titled(tr("rate")), lambda row: rate_cell(row.load), CellKind.LABEL),
     Column(ComparisonColumn.SHARES, tr("Late, skipped"), lambda row: shares_cell(row.load), CellKind.NUMBERS),
     Column(
         ComparisonColumn.DIFFERENCE,
@@ -226,7 +226,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     Column(ComparisonColumn.CHANCE, tr("Chance from"), lambda row: _chance_cell(row.judged), optional=7),
     Column(
         ComparisonColumn.REFERENCE,
-        tr("Reference"),
+        titled(tr("reference")),
         lambda row: ", ".join(row.references),
         CellKind.WORDS,
         optional=4,

@@ -88,7 +88,7 @@ class Reservation:
                 return tr("{name} is NOT DURABLE, so it is not ranked").format(name=sentences[0])
             case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE:
                 what = tr("UNSAFE options") if self.code is ReservationCode.UNSAFE else tr("NOT DURABLE")
-                return tr("{what}: {names}").format(what=what, names=", ".join(sentences))
+                return f"{what}: {', '.join(sentences)}"
             case _:
                 return ", ".join(sentences)
 
@@ -124,12 +124,8 @@ def _weak_words(found: WeakRuns) -> str:
         parts.append(count_words(len(disturbed), runs))
     if unknown:
         sentence = tr("it is not known whether {count} of {runs} runs were disturbed")
-        if len(unknown) == runs:
-            sentence = trn(
-                "it is not known whether the run was disturbed",
-                "it is not known whether the {runs} runs were disturbed",
-                runs,
-            )
+        if runs == 1:
+            sentence = tr("it is not known whether the run was disturbed")
         parts.append(sentence.format(count=len(unknown), runs=runs))
     if unseen:
         sentence = tr("most data of {count} of {runs} runs is missing ({why})")
@@ -227,11 +223,10 @@ def count_words(disturbed: int, runs: int) -> str:
     """Return how many of some runs were disturbed."""
     if runs == 1:
         return tr("the run was disturbed")
-    if disturbed == runs:
-        return tr("all {count} runs were disturbed").format(count=runs)
-    if disturbed == 1:
-        return tr("1 of {count} runs was disturbed").format(count=runs)
-    return tr("{disturbed} of {count} runs were disturbed").format(disturbed=disturbed, count=runs)
+    sentence = trn(
+        "{disturbed} of {count} runs was disturbed", "{disturbed} of {count} runs were disturbed", disturbed
+    )
+    return sentence.format(disturbed=disturbed, count=runs)
 
 
 def why_unknown(runs: Sequence[RunFacts]) -> str:

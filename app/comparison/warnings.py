@@ -11,7 +11,7 @@ from typing import Final
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
 from app.analysis.cannot_show import describe_limitations
 from app.analysis.facts import is_elsewhere, property_of
-from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
+from app.analysis.io_baseline import DURABLE_WRITES, READS, WORDS, WRITES, UsedShare, job_cell, sync_cell
 from app.analysis.labels import format_tps, one_line, some
 from app.analysis.properties import IDENTIFIER, LABELS, PGBENCH, TARGET, WORKLOAD
 from app.comparison.anchor import describe_anchors
@@ -25,7 +25,7 @@ from app.comparison.verdict import how_disturbed, why_unknown
 from app.comparison.wording import INTERVALS_TOGETHER
 from app.domain.columns import CellKind, Column
 from app.domain.io_baseline import FLUSH_WORDS, IoBaseline, JobId, flush_verdict
-from app.domain.text import CALLED, format_duration, number_text, tr
+from app.domain.text import CALLED, format_duration, titled, tr
 from app.runfile.metadata.environment import MOST_NAMED
 from app.runfile.metadata.run_metadata import IMPORTED
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE
@@ -41,19 +41,17 @@ _FAR: Final = 0.1
 _FAR_BY: Final = 3.0
 """How many times the range of the others it is, at least."""
 
-_MACHINE: Final = tr("Machine")
-_POSTGRESQL: Final = tr("PostgreSQL")
+_MACHINE: Final = titled(tr("machine"))
+_POSTGRESQL: Final = "PostgreSQL"
 
-_SENTENCES: Final = {
-    (TARGET, IDENTIFIER): tr(
-        "The servers are different PostgreSQL clusters, or one that was recreated ({values})."
-    ),
-    (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
-    (_POSTGRESQL, LABELS["version"]): tr("The versions of PostgreSQL differ ({values})."),
-    (_POSTGRESQL, tr("build")): tr("The builds of PostgreSQL differ ({values})."),
-    (_POSTGRESQL, PGBENCH): tr("The versions of pgbench differ ({values})."),
-}
-"""Sentences for the most important differences, by topic and name of the property."""
+_GRAVE: Final = (
+    (TARGET, IDENTIFIER),
+    (_MACHINE, tr("kernel")),
+    (_POSTGRESQL, LABELS["version"]),
+    (_POSTGRESQL, tr("build")),
+    (_POSTGRESQL, PGBENCH),
+)
+"""The most important differences, by topic and name of the property."""
 
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
@@ -150,12 +148,18 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
 
 def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
     variants = {(each.topic, each.name): each.variants for each in differences}
-    for key, sentence in _SENTENCES.items():
+    for key in _GRAVE:
         # A property missing from one file may be the same: only two known values differ.
         values = [variant.value for variant in variants.get(key, ())]
         known = [value for value in values if value != tr("none")]
         if len(known) > 1:
-            yield sentence.format(values=", ".join(one_line(value)[:_LONGEST] for value in known))
+            words = ", ".join(one_line(value)[:_LONGEST] for value in known)
+            sentence = tr("Not the same for all runs: {topic}: {name} ({values}).")
+            if key[1] == IDENTIFIER:
+                sentence = tr(
+                    "The servers are different PostgreSQL clusters, or one was recreated ({values})."
+                )
+            yield sentence.format(topic=key[0], name=key[1], values=words)
 
 
 def _of_compression(comparison: RunComparison) -> Iterator[str]:
@@ -254,11 +258,8 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
             last=longest,
         )
     short = {name: length for name, length in lengths.items() if length < _SHORT_S}
-    if len(short) == 1:
-        sentence = tr("{name} measured for only {s:.0f} s, far too short to draw conclusions from.")
-        yield sentence.format(name=shortest, s=lengths[shortest])
-    elif short:
-        names = tr("All runs") if len(short) == len(lengths) else some(list(short), _MOST_NAMES)
+    if short:
+        names = titled(tr("the runs")) if len(short) == len(lengths) > 1 else some(list(short), _MOST_NAMES)
         sentence = tr("{names} measured for {s:.0f} s or less, far too short to draw conclusions from.")
         yield sentence.format(names=names, s=max(short.values()))
 
@@ -289,7 +290,7 @@ def _of_outliers(part: RunComparison) -> Iterator[str]:
 def _of_runs(comparison: RunComparison) -> Iterator[str]:
     for run in comparison.runs:
         if run.left_out and not run.is_excluded:
-            yield tr("{name} is excluded: {why}.").format(name=run.name, why=run.left_out)
+            yield tr("{run} is excluded: {reason}.").format(run=run.name, reason=run.left_out)
     shapes = ((run.name, run.shape) for run in comparison.runs if run.tps is not None)
     never = [name for name, shape in shapes if shape is not None and shape.warm_up.settled is False]
     if never:
@@ -339,9 +340,7 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
         names.setdefault(bottleneck.cause, []).append(group.name_in_sentences)
     if len(names) == 1:
         [cause] = names
-        if cause is Cause.NOT_KNOWN:
-            return tr("The bottleneck is not known.")
-        return tr("All were limited by {cause}.").format(cause=CAUSES[cause])
+        return tr("Bottleneck of all: {cause}.").format(cause=CAUSES[cause])
     parts = [f"{some(names[cause], _CAUSES_NAMED)}: {CAUSES[cause]}" for cause in Cause if cause in names]
     return tr("Bottlenecks: {parts}.").format(parts="; ".join(parts))
 
@@ -386,28 +385,31 @@ class StorageRow:
 
 
 def _syncs_used(row: StorageRow) -> str:
-    share = next((each.share for each in row.used if each.metric == _WAL_SYNCS), None)
-    if share is None:
-        return ""
-    return tr("less than 1 %") if share < 0.01 else f"{number_text(100 * share, '.0f')} %"
+    return next((each.share_words for each in row.used if each.metric == _WAL_SYNCS), "")
 
 
 STORAGE_COLUMNS: Final[tuple[Column[StorageRow], ...]] = (
-    Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
-    Column("syncs", tr("durable writes/s"), lambda row: sync_cell(row.baseline)),
-    Column("used", tr("used"), _syncs_used),
-    Column("appends", tr("appends/s"), lambda row: job_cell(row.baseline, JobId.SYNC_APPEND)),
-    Column("read", tr("reads/s, 1"), lambda row: job_cell(row.baseline, JobId.RANDOM_READ)),
-    Column("read_deep", tr("reads/s, 32"), lambda row: job_cell(row.baseline, JobId.RANDOM_READ_DEEP)),
-    Column("write", tr("writes/s, 32"), lambda row: job_cell(row.baseline, JobId.RANDOM_WRITE)),
-    Column("stream_read", tr("MB/s read"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_READ)),
-    Column("stream_write", tr("MB/s written"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_WRITE)),
+    Column("configuration", titled(tr("configuration")), lambda row: row.name, CellKind.WORDS),
+    Column("syncs", titled(DURABLE_WRITES), lambda row: sync_cell(row.baseline)),
+    Column("used", tr("Used"), _syncs_used),
+    Column("appends", tr("Appends/s"), lambda row: job_cell(row.baseline, JobId.SYNC_APPEND)),
+    Column("read", f"{titled(READS)}, 1", lambda row: job_cell(row.baseline, JobId.RANDOM_READ)),
+    Column("read_deep", f"{titled(READS)}, 32", lambda row: job_cell(row.baseline, JobId.RANDOM_READ_DEEP)),
+    Column("write", f"{titled(WRITES)}, 32", lambda row: job_cell(row.baseline, JobId.RANDOM_WRITE)),
+    Column(
+        "stream_read", WORDS["storage.read_bytes"], lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_READ)
+    ),
+    Column(
+        "stream_write",
+        WORDS["storage.write_bytes"],
+        lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_WRITE),
+    ),
 )
 """Columns of the table of storages, each measured alone, before the first run on it."""
 
 EXPLANATION: Final = tr(
-    "fio and pg_test_fsync before the first run: random 8 KiB, 1 or 32 in flight; sequential 1 MiB. Used: "
-    "WAL syncs of the first run, in percent of durable writes (fdatasync)."
+    "fio and pg_test_fsync before the first run: random 8 KiB (1 or 32 in flight), sequential "
+    "1 MiB. Used: WAL syncs of the first run in percent of durable writes."
 )
 
 

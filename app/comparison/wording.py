@@ -73,7 +73,7 @@ class _Amounts:
 
     def with_unit(self, number: str) -> str:
         """Return a number with the unit."""
-        return (tr("{number} times") if self.in_times else tr("{number} %")).format(number=number)
+        return (tr("{number} times") if self.in_times else "{number} %").format(number=number)
 
 
 def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
@@ -96,7 +96,7 @@ def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
 def _times(ratio: float) -> str:
     """Return a ratio with two digits, or all whole ones."""
     if ratio < 0.01:
-        return tr("<{number}").format(number=number_text(0.01, "g"))
+        return f"<{number_text(0.01, 'g')}"
     return number_text(ratio, ",.0f" if ratio >= 9.95 else ".1f" if ratio >= 0.995 else ".2g")
 
 
@@ -250,7 +250,7 @@ def describe_change(comparison: Comparison, baseline: str) -> str:
     if interval is None:
         return words
     seen = with_level(ends(ratio, interval), interval, 1)
-    return tr("{magnitude} ({interval})").format(magnitude=words, interval=seen)
+    return f"{words} ({seen})"
 
 
 def magnitude(ratio: float, wording: Wording, baseline: str, interval: Interval | None = None) -> str:
@@ -291,7 +291,7 @@ def _count(runs: tuple[int, int], apart: str) -> str:
     sentence = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
     if runs[0] == runs[1]:
         sentence = trn("{runs} run each", "{runs} runs each", runs[0]).format(runs=runs[0])
-    return tr("{count}, {apart}").format(count=sentence, apart=apart) if apart else sentence
+    return f"{sentence}, {apart}" if apart else sentence
 
 
 Names = dict[str, str]
@@ -341,7 +341,7 @@ def _describe_more_runs(comparison: Comparison) -> str:
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:
-        difference = tr("a difference as large as the measured one")
+        difference = tr("the measured difference")
     if comparison.more_runs is None:
         return tr("Detecting {difference} would take more than 10 000 runs of each").format(
             difference=difference

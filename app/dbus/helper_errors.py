@@ -327,8 +327,8 @@ def lost(reason: str = "") -> HelperLostError:
     if reason:
         message = f"{message} ({reason[:200]})"
     hint = tr(
-        "What it made is unmade when it starts again. A campaign starts it once more by itself; "
-        "“pgfooting disks --release”, the wizard's page of disks and the next start of the machine do, too."
+        "What it created is removed when it starts again: by the running campaign, “pgfooting disks "
+        "--release”, the wizard's page of disks, or the next start of the machine."
     )
     return HelperLostError(message, hint=hint)
 

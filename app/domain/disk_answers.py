@@ -125,7 +125,8 @@ def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str,
         evidence = list(dict.fromkeys(member.evidence for member in members))
         shown = "; ".join(evidence[:_MOST_EVIDENCE])
         if len(evidence) > _MOST_EVIDENCE:
-            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
+            more = len(evidence) - _MOST_EVIDENCE
+            shown = tr("{names} and {count} more").format(names=shown, count=more)
         remedies = [member.remedy for member in members if member.remedy and member.remedy not in seen]
         seen.update(remedies)
         yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]
@@ -221,7 +222,7 @@ class ReadProgress:
         percent = tr("{percent} % read").format(percent=number_text(100 * self.fraction, ".1f"))
         if self.left_s is None or self.seconds < _LEAST_S:
             return percent
-        return tr("{percent}, about {left} left").format(percent=percent, left=format_duration(self.left_s))
+        return f"{percent}, " + tr("about {time} left").format(time=format_duration(self.left_s))
 
 
 def _stopped(text: str) -> str:

@@ -338,10 +338,10 @@ def format_amounts(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
 
 def _format(kind: DisturbanceKind, value: float) -> str:
     if THRESHOLDS[kind].unit is AmountUnit.BYTES_PER_S:
-        return tr("{size}/s").format(size=format_size(round(value)))
+        return f"{format_size(round(value))}/s"
     if THRESHOLDS[kind].unit is AmountUnit.TIMES:
         return number_text(value, ".0f")
-    return tr("{percent} %").format(percent=number_text(value, ".0f" if value >= 9.95 else ".1f"))
+    return f"{number_text(value, '.0f' if value >= 9.95 else '.1f')} %"
 
 
 def disturbance_words(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:

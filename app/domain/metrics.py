@@ -16,12 +16,24 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import titled, tr
 
 SESSION_GROUPS: Final = (
     *("running", "for_client", "for_wal", "for_data", "for_locks", "for_internals", "for_others"),
 )
 """What sessions wait for: the metrics ``sessions.*``."""
+LOCKS: Final = tr("locks of rows and tables")
+INTERNALS: Final = tr("locks inside the server")
+DATA_FILES: Final = tr("data files")
+WAITED_FOR: Final = {
+    "for_client": tr("pgbench, or a CPU to read its message"),
+    "for_wal": "WAL",
+    "for_data": DATA_FILES,
+    "for_locks": LOCKS,
+    "for_internals": INTERNALS,
+    "for_others": tr("something else"),
+}
+"""Words for the groups that wait."""
 
 
 class Direction(StrEnum):
@@ -79,9 +91,18 @@ _CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks or thos
 _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = "pg_stat_io (16+), object <> 'wal'"
 
+_MEAN_TIME: Final = tr("{what}, mean time")
+_WRITTEN_BY: Final = tr("Buffers written by {process}")
+_BY_OTHERS: Final = tr("{what} on these disks by other processes, at least")
+
+
+def _in_data_files(what: str) -> str:
+    return f"{what} ({DATA_FILES})"
+
+
 _PGBENCH: Final = (
-    Metric("pgbench.tps", tr("Transactions"), "1/s", _PROGRESS, Direction.HIGHER),
-    Metric("pgbench.latency_mean", tr("Mean latency"), "ms", _PROGRESS, Direction.LOWER),
+    Metric("pgbench.tps", titled(tr("transactions")), "1/s", _PROGRESS, Direction.HIGHER),
+    Metric("pgbench.latency_mean", titled(tr("mean latency")), "ms", _PROGRESS, Direction.LOWER),
     Metric(
         "pgbench.latency_stddev",
         tr("Standard deviation of latency"),
@@ -91,7 +112,7 @@ _PGBENCH: Final = (
     ),
     Metric(
         "pgbench.failed",
-        tr("Failed transactions"),
+        titled(tr("failed transactions")),
         "transactions",
         _PROGRESS,
         Direction.LOWER,
@@ -114,7 +135,7 @@ _PGBENCH: Final = (
     *(
         Metric(
             f"latency.p{percent}",
-            tr("Latency, {percent}th percentile").format(percent=percent),
+            titled(tr("latency, {percent}th percentile").format(percent=percent)),
             "ms",
             _LOG,
             Direction.LOWER,
@@ -174,14 +195,28 @@ _CPU: Final = (
 def _of_requests(whose: str, source: str) -> tuple[Metric, ...]:
     """Return the metrics of block devices: of the chosen ones together (``storage``) and of each."""
     return (
-        Metric(f"{whose}.reads", tr("Reads"), "1/s", source),
-        Metric(f"{whose}.writes", tr("Writes"), "1/s", source),
-        Metric(f"{whose}.flushes", tr("Flushes"), "1/s", source),
-        Metric(f"{whose}.read_bytes", tr("Read"), "B/s", source),
-        Metric(f"{whose}.write_bytes", tr("Written"), "B/s", source),
-        Metric(f"{whose}.read_await", tr("Mean time of a read"), "ms", source, Direction.LOWER),
-        Metric(f"{whose}.write_await", tr("Mean time of a write"), "ms", source, Direction.LOWER),
-        Metric(f"{whose}.flush_await", tr("Mean time of a flush"), "ms", source, Direction.LOWER),
+        Metric(f"{whose}.reads", titled(tr("reads")), "1/s", source),
+        Metric(f"{whose}.writes", titled(tr("writes")), "1/s", source),
+        Metric(f"{whose}.flushes", titled(tr("flushes")), "1/s", source),
+        Metric(f"{whose}.read_bytes", titled(tr("read")), "B/s", source),
+        Metric(f"{whose}.write_bytes", titled(tr("written")), "B/s", source),
+        Metric(
+            f"{whose}.read_await", _MEAN_TIME.format(what=titled(tr("reads"))), "ms", source, Direction.LOWER
+        ),
+        Metric(
+            f"{whose}.write_await",
+            _MEAN_TIME.format(what=titled(tr("writes"))),
+            "ms",
+            source,
+            Direction.LOWER,
+        ),
+        Metric(
+            f"{whose}.flush_await",
+            _MEAN_TIME.format(what=titled(tr("flushes"))),
+            "ms",
+            source,
+            Direction.LOWER,
+        ),
         Metric(f"{whose}.queue", tr("Requests in flight"), "requests", source),
     )
 
@@ -239,17 +274,17 @@ _FILESYSTEMS: Final = (
         _ARC,
         Direction.LOWER,
     ),
-    Metric("zfs.reads", tr("Reads") + " (ZFS)", "1/s", _DATASET),
-    Metric("zfs.writes", tr("Writes") + " (ZFS)", "1/s", _DATASET),
-    Metric("zfs.read_bytes", tr("Read") + " (ZFS)", "B/s", _DATASET),
-    Metric("zfs.write_bytes", tr("Written") + " (ZFS)", "B/s", _DATASET),
+    Metric("zfs.reads", titled(tr("reads")) + " (ZFS)", "1/s", _DATASET),
+    Metric("zfs.writes", titled(tr("writes")) + " (ZFS)", "1/s", _DATASET),
+    Metric("zfs.read_bytes", titled(tr("read")) + " (ZFS)", "B/s", _DATASET),
+    Metric("zfs.write_bytes", titled(tr("written")) + " (ZFS)", "B/s", _DATASET),
     Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", _ZIL),
     Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", _ZIL),
     Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", _ZIL),
     Metric("btrfs.commits", tr("Commits") + " (btrfs)", "1/s", _BTRFS),
     Metric(
         "btrfs.commit_time",
-        tr("Mean time of a btrfs commit"),
+        _MEAN_TIME.format(what=tr("Commits") + " (btrfs)"),
         "ms",
         _BTRFS,
         Direction.LOWER,
@@ -269,14 +304,14 @@ _FOREIGN_IO: Final = tr("other partitions of the disks in /sys/block, or other c
 _OTHERS: Final = (
     Metric(
         "others.read_bytes",
-        tr("Read from the disks by other processes, at least"),
+        _BY_OTHERS.format(what=titled(tr("read"))),
         "B/s",
         _FOREIGN_IO,
         Direction.LOWER,
     ),
     Metric(
         "others.write_bytes",
-        tr("Written to the disks by other processes, at least"),
+        _BY_OTHERS.format(what=titled(tr("written"))),
         "B/s",
         _FOREIGN_IO,
         Direction.LOWER,
@@ -300,7 +335,7 @@ _OTHERS: Final = (
 
 _MEMORY: Final = (
     Metric("memory.available", tr("Available memory"), "B", _MEMINFO),
-    Metric("memory.cached", tr("Page cache"), "B", _MEMINFO),
+    Metric("memory.cached", titled(tr("page cache")), "B", _MEMINFO),
     Metric("memory.shared", tr("Shared memory and tmpfs"), "B", _MEMINFO),
     Metric("memory.dirty", tr("Dirty pages"), "B", _MEMINFO),
     Metric("memory.writeback", tr("Pages being written"), "B", _MEMINFO),
@@ -325,12 +360,12 @@ _PRESSURE: Final = tuple(
 )
 
 _WAL: Final = (
-    Metric("wal.bytes", tr("WAL"), "B/s", "pg_current_wal_insert_lsn()"),
+    Metric("wal.bytes", "WAL", "B/s", "pg_current_wal_insert_lsn()"),
     Metric("wal.records", tr("WAL records"), "1/s", "pg_stat_wal"),
     Metric("wal.full_page_images", tr("Full-page images"), "1/s", "pg_stat_wal"),
     Metric("wal.buffers_full", tr("WAL buffers full"), "1/s", "pg_stat_wal", Direction.LOWER),
-    Metric("wal.writes", tr("WAL writes"), "1/s", "pg_stat_wal (18+: pg_stat_io)"),
-    Metric("wal.syncs", tr("WAL syncs"), "1/s", "pg_stat_wal (18+: pg_stat_io)"),
+    Metric("wal.writes", titled(tr("writes")) + " (WAL)", "1/s", "pg_stat_wal (18+: pg_stat_io)"),
+    Metric("wal.syncs", tr("Syncs") + " (WAL)", "1/s", "pg_stat_wal (18+: pg_stat_io)"),
 )
 
 _CHECKPOINTER: Final = "pg_stat_bgwriter (17+: pg_stat_checkpointer)"
@@ -375,19 +410,19 @@ _SERVER: Final = (
     ),
     Metric(
         "server.buffers_checkpoint",
-        tr("Buffers written by checkpoints"),
+        _WRITTEN_BY.format(process="checkpointer"),
         "1/s",
         _CHECKPOINTER,
     ),
     Metric(
         "server.buffers_clean",
-        tr("Buffers written by the background writer"),
+        _WRITTEN_BY.format(process="background writer"),
         "1/s",
         "pg_stat_bgwriter",
     ),
     Metric(
         "server.buffers_backend",
-        tr("Buffers written by backends"),
+        _WRITTEN_BY.format(process="backends"),
         "1/s",
         _BACKENDS,
         Direction.LOWER,
@@ -400,32 +435,25 @@ _SERVER: Final = (
         Direction.LOWER,
         absent_is_zero=True,
     ),
-    Metric("server.io_reads", tr("Data file reads"), "1/s", _IO_VIEW),
-    Metric("server.io_writes", tr("Data file writes"), "1/s", _IO_VIEW),
-    Metric("server.io_extends", tr("Data file extensions"), "1/s", _IO_VIEW),
-    Metric("server.io_syncs", tr("Data file syncs"), "1/s", _IO_VIEW),
-    Metric("server.io_read_bytes", tr("Data files read"), "B/s", _IO_VIEW),
-    Metric("server.io_write_bytes", tr("Data files written"), "B/s", _IO_VIEW),
+    Metric("server.io_reads", _in_data_files(titled(tr("reads"))), "1/s", _IO_VIEW),
+    Metric("server.io_writes", _in_data_files(titled(tr("writes"))), "1/s", _IO_VIEW),
+    Metric("server.io_extends", _in_data_files(tr("Extensions")), "1/s", _IO_VIEW),
+    Metric("server.io_syncs", _in_data_files(tr("Syncs")), "1/s", _IO_VIEW),
+    Metric("server.io_read_bytes", _in_data_files(titled(tr("read"))), "B/s", _IO_VIEW),
+    Metric("server.io_write_bytes", _in_data_files(titled(tr("written"))), "B/s", _IO_VIEW),
 )
 
 _ACTIVITY: Final = "pg_stat_activity, 1/s"
 
+_SESSIONS_WAIT: Final = tr("Sessions waiting for {what}")
+
 _SESSIONS: Final = (
     Metric("sessions.clients", tr("pgbench sessions"), "sessions", _ACTIVITY),
     Metric("sessions.running", tr("Sessions on a CPU"), "sessions", _ACTIVITY),
-    Metric(
-        "sessions.for_client",
-        tr("Sessions waiting for pgbench or for a CPU to read its message"),
-        "sessions",
-        _ACTIVITY,
+    *(
+        Metric(f"sessions.{group}", _SESSIONS_WAIT.format(what=what), "sessions", _ACTIVITY)
+        for group, what in WAITED_FOR.items()
     ),
-    Metric("sessions.for_wal", tr("Sessions waiting for WAL"), "sessions", _ACTIVITY),
-    Metric("sessions.for_data", tr("Sessions waiting for data files"), "sessions", _ACTIVITY),
-    Metric("sessions.for_locks", tr("Sessions waiting for locks of rows and tables"), "sessions", _ACTIVITY),
-    Metric(
-        "sessions.for_internals", tr("Sessions waiting for locks inside the server"), "sessions", _ACTIVITY
-    ),
-    Metric("sessions.for_others", tr("Sessions waiting for something else"), "sessions", _ACTIVITY),
     Metric("sessions.at_event", tr("Sessions at a wait event"), "sessions", _ACTIVITY, absent_is_zero=True),
 )
 

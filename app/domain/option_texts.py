@@ -24,7 +24,7 @@ from typing import Final
 
 from app.domain.options.kinds import words
 from app.domain.options.option_spec import KERNEL, ChoiceValue, Component, OptionText, Requirement, Safety
-from app.domain.text import KIB, tr
+from app.domain.text import KIB, titled, tr
 
 E2FSPROGS: Final = Component("e2fsprogs")
 BTRFS_PROGS: Final = Component("btrfs-progs")
@@ -131,7 +131,7 @@ COMMON: Final = {
 EXT4: Final = {
     **COMMON,
     "block_size": OptionText(
-        tr("Block size"),
+        titled(tr("block size")),
         tr("Unit of allocation, at most the machine's memory page (XFS: larger ones since Linux 6.12)."),
         "mke2fs(8); tested",
     ),
@@ -301,7 +301,7 @@ XFS: Final = {
         "xfs.rst; 2011 (noquota); tested",
     ),
     "block_size": OptionText(
-        tr("Block size"),
+        titled(tr("block size")),
         tr("Unit of allocation, at most the machine's memory page (XFS: larger ones since Linux 6.12)."),
         "mkfs.xfs(8); tested",
     ),

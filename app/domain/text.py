@@ -403,6 +403,11 @@ def tr(message: str) -> str:
     return _sentence(_catalogue.gettext(message))
 
 
+def titled(text: str) -> str:
+    """Return a text with a capital letter first."""
+    return text[:1].upper() + text[1:]
+
+
 def quoted(text: str) -> str:
     """Return a text in the quotation marks of the user's language."""
     return tr("“{name}”").format(name=text)

@@ -40,7 +40,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.maintenance import DoneBy, Maintenance, maintenance
 from app.domain.quoting import shell_line
 from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, Role, StoragePlan
-from app.domain.text import format_duration, number_text, tr
+from app.domain.text import format_duration, number_text, titled, tr
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.folders.targets import SOCKET_PLACES, private_places
@@ -239,7 +239,7 @@ def run_commands(
         CommandLine(
             LineAction.FILE,
             format_configuration(resolved.settings, folders.socket),
-            tr("Settings of the server"),
+            titled(tr("settings of the server")),
             f"{folders.data}/{OWN_FILE}",
         ),
         _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),

@@ -590,7 +590,7 @@ def configuration_differences(configurations: Mapping[int, Configuration]) -> Ma
     differences: dict[int, list[str]] = {number: [] for number in numbers}
     for difference in compare_properties(runs).differences:
         for variant in difference.variants:
-            words = tr("{name} {value}").format(name=difference.name, value=variant.value)
+            words = f"{difference.name} {variant.value}"
             for index in variant.runs:
                 differences[numbers[index]].append(words)
     return {number: ", ".join(words) for number, words in differences.items()}

@@ -189,16 +189,17 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
         )
     sentence = tr(
         "With {runs} runs each{allowing} you can detect (80 % power) {quiet} on a quiet machine (runs vary "
-        "by {quiet_spread}) or {noisy} on a shared one. The figures below assume {noisy_spread}."
+        "by {quiet_spread}) or {noisy} on a shared one."
     )
-    return sentence.format(
+    why = tr("Below, {spread} is assumed: this library has too few repeats on such a target to know better.")
+    sentence = sentence.format(
         runs=campaign.repeats,
         allowing=allowing,
         quiet=_percent(Plan(plan.comparisons, QUIET_SPREAD).detectable(campaign.repeats)),
         quiet_spread=_percent(QUIET_SPREAD),
         noisy=_percent(plan.detectable(campaign.repeats)),
-        noisy_spread=_percent(plan.spread),
     )
+    return f"{sentence} {why.format(spread=_percent(plan.spread))}"
 
 
 def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
@@ -211,11 +212,11 @@ def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
         else:
             words = tr("{repeats} repeats").format(repeats=repeats)
             if per_repeat_s is not None:
-                words = tr("{repeats} ({time})").format(repeats=words, time=roughly(repeats * per_repeat_s))
+                words = f"{words} ({roughly(repeats * per_repeat_s)})"
         parts.append(
             tr("{difference} needs {repeats}").format(difference=_percent(difference), repeats=words)
         )
-    return tr("Detecting {parts}.").format(parts=tr(", ").join(parts))
+    return tr("Detecting {parts}.").format(parts=", ".join(parts))
 
 
 def _for_times(plan: Plan, per_repeat_s: float) -> str:
@@ -235,11 +236,11 @@ def _for_times(plan: Plan, per_repeat_s: float) -> str:
 def roughly(seconds: float) -> str:
     """Return an estimated time without meaningless digits."""
     if seconds < 100:
-        return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
+        return f"{math.ceil(seconds / 10) * 10} s"
     if seconds < 5400:
-        return tr("{count} min").format(count=round(seconds / 60))
+        return f"{round(seconds / 60)} min"
     if seconds < 48 * 3600:
-        return tr("{count} h").format(count=number_text(seconds / 3600, ".1f"))
+        return f"{number_text(seconds / 3600, '.1f')} h"
     return tr("{count} days").format(count=number_text(seconds / 86_400, ".1f"))
 
 
@@ -257,7 +258,7 @@ def reference_words() -> str:
     """Return the purpose and the requirements of a reference."""
     sentence = tr(
         "To rank two campaigns, measure an unchanged reference server in both, under the same name, at "
-        "least {runs} times each. It needs ssh to its machine and pg_monitor for its disks."
+        "least {runs} times each. It needs ssh to its machine and pg_monitor."
     )
     return sentence.format(runs=RUNS_FOR_A_REFERENCE)
 

@@ -67,7 +67,7 @@ class RecipeChoice:
         head = self.recipe.head
         sentences = [self.recipe.summary]
         if head.source:
-            sentences.append(tr("Source: {source}.").format(source=head.source.rstrip(".")))
+            sentences.append(tr("Source: {source}").format(source=head.source.rstrip(".")) + ".")
         if self.quick and head.quick is not None:
             sentences.append(tr("The quick variant cannot show: {what}").format(what=head.quick.cannot_show))
         return " ".join(sentences)

@@ -173,7 +173,7 @@ def _bounded_share(share: float, *, is_least: bool, is_most: bool) -> str:
         return sentence
     if is_least and is_most:
         return tr("about {share}").format(share=sentence)
-    return (tr("at least {share}") if is_least else tr("at most {share}")).format(share=sentence)
+    return (tr("at least {size}") if is_least else tr("at most {size}")).format(size=sentence)
 
 
 def _share_words(share: float) -> str:
@@ -338,7 +338,7 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration) -> ReviewRow:
         place.format(path=path),
         setup,
         resolved.scale.data_bytes,
-        tr("scale {scale}: {reason}").format(scale=resolved.scale.scale, reason=resolved.scale.reason),
+        tr("scale {scale}").format(scale=resolved.scale.scale) + f": {resolved.scale.reason}",
         resolved.need_bytes,
         None if free_bytes >= UNKNOWN_FREE_BYTES else free_bytes,
         resolved.unsafe,
@@ -426,7 +426,7 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
         return sentence.format(
             fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)
         )
-    count = trn("{runs} run", "{runs} runs", runs).format(runs=runs)
+    count = trn("{count} run", "{count} runs", runs).format(count=runs)
     if about_s is None:
         sentence = tr(
             "{count}; the time depends on the speed, because each run ends after a number of transactions."

@@ -68,7 +68,7 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
         message = tr("pgbench was ended by signal {number}, not by pgFooting.")
         return PgbenchError(message.format(number=-code), hint=KEPT)
     if not reason:
-        reason = tr("it ended with status {code} and no message").format(code=code)
+        reason = tr("it ended with status {code}").format(code=code)
     return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
 
 

@@ -89,9 +89,7 @@ class CampaignDataSets:
 
     @staticmethod
     def _made(template: Template, notes: list[str]) -> Template:
-        sentence = tr(
-            "The data set was created once, in {seconds:.0f} s, and is kept in {folder} for other runs."
-        )
+        sentence = tr("The data set was created in {seconds:.0f} s and is kept in {folder} for other runs.")
         notes.append(sentence.format(seconds=template.seconds, folder=template.folder))
         return template
 

@@ -227,7 +227,7 @@ def report_round(
         places = [place for place, each in enumerate(results) if _is_done(each, name)]
         if name in marked or not places:
             continue
-        listener.reported(LEFT_OUT, tr("{name}: {sentence}.").format(name=name, sentence=found.sentence))
+        listener.reported(LEFT_OUT, f"{name}: {found.sentence}.")
         last = max(places, key=lambda place: (results[place].planned.repeat, results[place].planned.attempt))
         run = results[last]
         results[last] = replace(run, marks=(*run.marks, (LEFT_OUT, found.sentence)))

@@ -133,7 +133,11 @@ class BackgroundJob:
             self._thread.join(_CANCEL_AGAIN_S)
             look()
             if time.monotonic() > deadline_s:
-                raise StorageError(tr("{label}: it does not end.").format(label=self.work.label))
+                raise StorageError(
+                    tr("{label} failed: {reason}").format(
+                        label=self.work.label, reason=tr("it did not finish in time")
+                    )
+                )
 
     @property
     def _work_is_of_root(self) -> bool:
@@ -325,12 +329,9 @@ class MeasuredPhases:
         if len(turns) == len(stored) and self._phases[-1].background.name:
             return
         for turn in turns[len(stored) :]:
-            words = tr("{label}: {seconds}, {how}")
             seconds = format_duration(turn.ended_s - turn.started_s)
             stored.append(turn)
-            self.recorder.event(
-                BESIDE, words.format(label=beside.work.label, seconds=seconds, how=_HOW[turn.how])
-            )
+            self.recorder.event(BESIDE, f"{beside.work.label}: {seconds}, {_HOW[turn.how]}")
         metadata = BackgroundMetadata(
             name=beside.work.name,
             every_s=phase.every_s,
@@ -463,7 +464,7 @@ class MeasuredPhases:
 def _event_sentence(work: Maintenance, done: MaintenanceMetadata) -> str:
     """Return the sentence of an event: the work, how it ended, and how long it took."""
     words = {
-        WorkEnd.DONE: tr("{label}: {seconds}"),
+        WorkEnd.DONE: "{label}: {seconds}",
         WorkEnd.ENDED: tr("{label} was ended after {seconds}"),
         WorkEnd.FAILED: tr("{label} failed after {seconds}"),
     }[WorkEnd(done.how)]

@@ -46,6 +46,7 @@ from app.execution.data_set import CampaignDataSets, RunDataSet, with_tables
 from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
+from app.execution.run_description import UNVERIFIED
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.summary import LoadTimes
@@ -280,9 +281,8 @@ class Runner:
         try:
             found = self.server.cached()
         except (OSError, ProbeUnavailable, ServerError) as error:
-            sentence = tr("cold caches: applied, cannot be verified ({reason})")
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            self.recorder.mark(NOT_READ_BACK, sentence.format(reason=reason))
+            self.recorder.mark(NOT_READ_BACK, UNVERIFIED.format(what=tr("cold caches"), reason=reason))
             return
         self.recorder.set_run(RunMetadata(cached=found))
         warm = still_cached(found)
@@ -338,8 +338,10 @@ class Runner:
         try:
             sampled = self.server.sample_tables()
         except (OSError, ProbeUnavailable, ServerError) as error:
-            sentence = tr("The compressibility of the loaded tables cannot be verified ({reason}).")
-            self.recorder.event("note", sentence.format(reason=_reason(error)))
+            note = UNVERIFIED.format(
+                what=tr("the compressibility of the loaded tables"), reason=_reason(error)
+            )
+            self.recorder.event("note", note)
             return SampledCompression()
         self.recorder.set_run(RunMetadata(sampled=sampled))
         other = differs_from_stated(stated, sampled)
@@ -354,8 +356,8 @@ class Runner:
         except (OSError, ProbeUnavailable, ServerError) as error:
             if not self._compression:
                 return  # stays unknown
-            sentence = tr("{effect}: cannot be verified ({reason})")
-            self.recorder.event("note", sentence.format(effect=self._compression, reason=_reason(error)))
+            note = UNVERIFIED.format(what=self._compression, reason=_reason(error))
+            self.recorder.event("note", note)
             return
         self.recorder.set_run(RunMetadata(data_set=with_tables(data_set, found)))
         if not self._compression:

@@ -63,7 +63,7 @@ def begin_live_file(final: Path, memory_folder: Path | None) -> LiveFile:
     try:
         final.symlink_to(live)
     except OSError as error:
-        message = tr("The library cannot be written at {path}: {reason}.")
+        message = tr("{path} cannot be written: {reason}.")
         raise RunFileError(message.format(path=final, reason=error.strerror)) from error
     return LiveFile(final, live)
 
@@ -88,8 +88,12 @@ def move_to_library(file: LiveFile) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        message = tr("The run file could not be moved to {path}: {reason}. It is whole, in memory at {live}.")
-        hint = tr("Make room and run `pgfooting list`, which moves it, before the machine is switched off.")
+        message = tr(
+            "The run file could not be moved to {path}: {reason}. It is complete and still in memory: {live}."
+        )
+        hint = tr(
+            "Free some space and run `pgfooting list`, which moves it, before the machine is switched off."
+        )
         reason = error.strerror
         raise RunFileError(
             message.format(path=file.final, reason=reason, live=file.live), hint=hint
@@ -110,7 +114,7 @@ def discard_live_file(file: LiveFile) -> None:
             try:
                 companion.unlink(missing_ok=True)
             except OSError as error:
-                message = tr("The run file {path} could not be removed: {reason}.")
+                message = tr("{path} could not be removed: {reason}.")
                 raise RunFileError(message.format(path=companion, reason=error.strerror)) from error
 
 
@@ -142,7 +146,7 @@ def finish_abandoned(folder: Path) -> None:
         except FootingError as error:
             problems.append(error)
         except OSError as error:
-            message = tr("The run file {path} could not be finished: {reason}.")
+            message = tr("{path} could not be finished: {reason}.")
             problems.append(RunFileError(message.format(path=path, reason=error.strerror)))
     with suppress(OSError):
         (folder / SOCKET_NAME).unlink(missing_ok=True)

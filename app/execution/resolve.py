@@ -132,7 +132,7 @@ def _read(parameter: Path) -> int | None:
 def _words(size_bytes: int) -> str:
     if not size_bytes:
         return tr("0 (ZFS chooses)")
-    return tr("{bytes} ({size})").format(bytes=size_bytes, size=format_size(size_bytes))
+    return f"{size_bytes} ({format_size(size_bytes)})"
 
 
 def _commands(wanted: int, parameter: Path) -> str:
@@ -142,9 +142,9 @@ def _commands(wanted: int, parameter: Path) -> str:
             "It cannot return to 0 while ZFS is loaded: remove zfs_arc_max from /etc/modprobe.d and reboot."
         )
     return tr(
-        "As root, for now:\n  echo {wanted} > {parameter}\nand, for after the next start, this line in "
-        "/etc/modprobe.d/zfs.conf:\n  options zfs zfs_arc_max={wanted}\nA cache that is larger already "
-        "shrinks only when memory is short: a restart makes it small at once."
+        "As root, for now:\n  echo {wanted} > {parameter}\nand for later starts, in "
+        "/etc/modprobe.d/zfs.conf:\n  options zfs zfs_arc_max={wanted}\nA larger cache shrinks only when "
+        "memory is short, or after a reboot."
     ).format(wanted=wanted, parameter=parameter)
 
 
@@ -544,7 +544,7 @@ def _with_room(
         return checks.check(item.target, need_bytes)
     if target.free_bytes < need_bytes:
         message = tr("The disks of {name} have {free} free; the run needs {need}.")
-        hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or smaller data.")
         free, need = format_size(target.free_bytes), format_size(need_bytes)
         raise TargetError(message.format(name=item.name, free=free, need=need), hint=hint)
     return target

@@ -312,7 +312,7 @@ def _introduce(
     """Write the run's metadata, before anything happens."""
     name = planned.configuration.name
     if execution.campaign.repeats > 1:
-        name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+        name = f"{name} #{planned.repeat + 1}"
     if planned.attempt > 1:
         name = tr("{name}, attempt {attempt}").format(name=name, attempt=planned.attempt)
     metadata = describe_run(planned, resolved, setup)

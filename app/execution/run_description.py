@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from app.campaign_file.fields import PHASES
 from app.domain.campaign.configuration import (
@@ -176,18 +176,20 @@ def describe_whole_workload(workload: Workload) -> WorkloadMetadata:
     return replace(metadata, phases=PHASES.words(workload.phases)) if workload.phases else metadata
 
 
+UNVERIFIED: Final = tr("{what} cannot be verified ({reason})")
+
+
 def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     """Return the labels of storage that is created for a run."""
     target, plan = resolved.configuration.target, resolved.target.plan
     if not isinstance(target, DiskTarget) or plan is None:
         return []
-    sentence = tr("{name} = {value}: applied, cannot be verified ({reason})")
     marks = [
-        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        ("unsafe", f"{name} = {value}: {reason}")
         for name, value, reason in unsafe_choices(target, resolved.installation.page_bytes)
     ]
     marks += [
-        (NOT_READ_BACK, sentence.format(name=name, value=value, reason=reason))
+        (NOT_READ_BACK, UNVERIFIED.format(what=f"{name} = {value}", reason=reason))
         for name, value, reason in unseen_choices(target)
     ]
     if target.memory_limit_bytes is not None:
@@ -201,7 +203,7 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
 def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     """Return the (kind, reason) labels that are known before the run."""
     marks = [
-        ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
+        ("unsafe", f"{name} = {value}: {reason}")
         for name, value, reason in resolved.unsafe
         if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # for folders the run file decides
     ]

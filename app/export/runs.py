@@ -434,7 +434,7 @@ def with_readable(
         if not good or not problems:
             raise
         for problem in problems:
-            report(tr("Left out: {problem}").format(problem=problem.message))
+            report(tr("Skipped: {problem}").format(problem=problem.message))
         return work(good)
 
 

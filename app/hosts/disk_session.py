@@ -63,7 +63,7 @@ def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Unma
     try:
         client = HelperClient.open()
     except FootingError:
-        message = tr("The helper could not be started again.")
+        message = tr("The helper could not be restarted.")
         hint = tr(
             "An administrator can find the reason: journalctl -u pgfooting-helper, and sudo "
             "packaging/helper status"
@@ -136,11 +136,9 @@ def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
     wanted = {disk.device_number for disk in disks}
     for disk in list_disks(Policy(accept_loop_devices=True)).disks:
         if disk.identity.device_number in wanted and disk.is_left_over:
-            reason = tr("The storage created on it is still there.")
-            if disk.held_by:
-                reason = tr("The storage created on it is still there: {uses}.").format(
-                    uses=", ".join(disk.held_by)
-                )
+            reason = tr("The storage created on it is still there: {uses}.").format(
+                uses=", ".join(disk.held_by) or disk.path
+            )
             yield UnreleasedItem(disk.path, disk.identity.serial, reason)
 
 

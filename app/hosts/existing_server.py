@@ -64,6 +64,7 @@ ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 OF_ITS_MACHINE: Final = tr("existing server: nothing is known of its machine")
 NO_BACKUPS: Final = tr("pgFooting makes no base backups of an existing server.")
+_NOT_OURS: Final = tr("pgFooting does not do this on an existing server.")
 
 
 class NotOurs:
@@ -76,7 +77,7 @@ class NotOurs:
 
     def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
         """Refuse: its files are not here."""
-        raise ServerError(tr("pgFooting cannot copy data to an existing server."))
+        raise ServerError(_NOT_OURS)
 
     def check_settings(self) -> None:
         """Do nothing: they are read back when the database is created."""
@@ -110,11 +111,11 @@ class NotOurs:
 
     def shut_down(self) -> None:
         """Refuse: it is not ours to stop."""
-        raise ServerError(tr("pgFooting never stops an existing server."))
+        raise ServerError(_NOT_OURS)
 
     def empty_caches(self, watch: Watch) -> None:  # noqa: ARG002 - as the protocol has it
         """Refuse: its caches are not here."""
-        raise ServerError(tr("pgFooting cannot empty the caches of an existing server."))
+        raise ServerError(_NOT_OURS)
 
     def cached(self) -> CachedBytes:
         """Refuse: its files cannot be read."""

@@ -409,7 +409,7 @@ def _with_room(path: str, need_bytes: int) -> FileIdentity:
     identity, free_bytes = _look_at(path)
     if free_bytes < need_bytes:
         message = tr("The storage has {free} free; the run needs {need}.")
-        hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or smaller data.")
         words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
         raise TargetError(words, hint=hint)
     return identity

@@ -147,8 +147,10 @@ class LocalHost:
         try:
             return self._make_private()
         except OSError as err:
-            message = tr("{account} cannot create a folder for pgbench's logs: {reason}.")
-            raise TargetError(message.format(account=self.account.name, reason=err.strerror)) from err
+            message = tr("{account} cannot create the folder {path}: {reason}.")
+            raise TargetError(
+                message.format(account=self.account.name, path=err.filename, reason=err.strerror)
+            ) from err
 
     def release_private(self, folder: PrivateFolder) -> tuple[str, ...]:
         """Remove the folder of `make_private`; return a sentence for each remainder."""

@@ -126,7 +126,9 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
                 "The lock against simultaneous campaigns cannot be taken ({path}: {reason}); nothing was "
                 "started."
             ).format(path=err.filename, reason=err.strerror),
-            hint=of_an_account(tr("Set XDG_STATE_HOME to a writable folder."), root=""),
+            hint=of_an_account(
+                tr("Set {variable} to another folder.").format(variable="XDG_STATE_HOME"), root=""
+            ),
         ) from err
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,7 +148,7 @@ def _write_facts(descriptor: int, campaign_folder: str, campaign_name: str) -> N
 
 
 def _busy(facts: bytes) -> BusyError:
-    hint = tr("Two campaigns at once would distort each other's results: wait for the other one or stop it.")
+    hint = tr("Two campaigns at once would distort each other's results. Wait for the other one or stop it.")
     try:
         values = json.loads(facts)
         folder, name = str(values["folder"]), str(values["name"])
@@ -180,8 +182,8 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
         raise BusyError(
             holder.campaign,
             hint=tr(
-                "Two campaigns at once would distort each other's results. `pgfooting run --wait` waits for "
-                "the end of the first."
+                "Two campaigns at once would distort each other's results. `pgfooting run --wait` waits "
+                "for the other one."
             ),
         ) from err
     return descriptor, "", ""
@@ -227,10 +229,7 @@ class _Holder:
                 "A campaign of user {user} is running on this machine (process {pid}); runs may be disturbed."
             )
         else:
-            sentence = tr(
-                "Process {pid} ({name}) of user {user}, not a campaign, has locked {path}; runs may be "
-                "disturbed."
-            )
+            sentence = tr("Process {pid} ({name}) of user {user} has locked {path}; runs may be disturbed.")
         return sentence.format(path=path, pid=self.pid, name=self.name, user=self.user)
 
 

@@ -147,7 +147,7 @@ _NAME_LENGTH: Final = 70
 _REASONS: Final = {
     FileType.RUN_FILE: tr("is a run file already: open it, or copy it into the library"),
     FileType.UNREAD_ARCHIVE: tr("an unsupported or nested archive: unpack it"),
-    FileType.BINARY: tr("is neither text nor an archive"),
+    FileType.BINARY: tr("was not written by pgbench or a known benchmark"),
     FileType.EMPTY: tr("is empty"),
     FileType.OTHER: tr("was not written by pgbench or a known benchmark"),
 }
@@ -217,7 +217,7 @@ def import_paths(paths: Sequence[Path], library: Path, progress: Progress) -> Im
     try:
         library.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = tr("The library cannot be written at {path}: {reason}. Nothing was imported.")
+        message = tr("{path} cannot be written: {reason}. Nothing was imported.")
         raise UsageError(message.format(path=library, reason=error.strerror)) from error
     trees = [look_at(path, lambda file: progress(0, 0, file)) for path in paths]
     report = ImportReport()

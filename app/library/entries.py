@@ -151,8 +151,8 @@ def standard_library() -> Path:
         try:
             base = str(Path.home() / ".local" / "share")
         except RuntimeError as error:
-            message = tr("There is no home folder for the runs: HOME is not set, and user {uid} is unknown.")
-            hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--library).")
+            message = tr("HOME is not set, and user {uid} has no home folder, so there is no place for runs.")
+            hint = tr("Choose another folder with --library.")
             raise UsageError(message.format(uid=os.getuid()), hint=hint) from error
     return Path(base) / "pgfooting" / "runs"
 
@@ -164,12 +164,12 @@ def why_not_writable(folder: Path) -> str:
     """
     nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if not nearest.is_dir():
-        message = tr("No run can be written to {folder}: {path} is no folder.")
+        message = tr("{path} is not a folder.")
     elif not os.access(nearest, os.W_OK | os.X_OK) or os.statvfs(nearest).f_flag & os.ST_RDONLY:
-        message = tr("No run can be written to {folder}: {path} may not be written.")
+        message = tr("{path} is not writable.")
     else:
         return ""
-    return message.format(folder=folder, path=nearest)
+    return message.format(path=nearest)
 
 
 class CampaignLock:
@@ -187,14 +187,14 @@ class CampaignLock:
         try:
             self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
         except OSError as error:
-            message = tr("The library cannot be written at {path}: {reason}. Nothing was started.")
-            hint = tr("Choose another folder with --library, or in the preferences of the window.")
+            message = tr("{path} cannot be written: {reason}. Nothing was started.")
+            hint = tr("Choose another folder with --library.")
             raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._descriptor)
-            message = tr("Another runner works in {folder}; nothing was started.")
+            message = tr("The campaign in {folder} is running; nothing was started.")
             hint = tr("Wait for it, or stop it with Ctrl-C where it runs.")
             raise BusyError(message.format(folder=folder), hint=hint) from error
 
@@ -316,7 +316,7 @@ def read_entry(path: Path, also: Callable[[RunFile], object] | None = None) -> L
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
-            return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
+            return _unreadable(path, f"{path} " + tr("is not a regular file") + ".")
         with RunFile(path) as run:
             entry = entry_of(run)
             if also is not None:
@@ -325,11 +325,11 @@ def read_entry(path: Path, also: Callable[[RunFile], object] | None = None) -> L
     except FootingError as error:
         return _unreadable(path, error.message)
     except OSError as error:
-        message = tr("The run file {path} cannot be read: {reason}.")
+        message = tr("{path} cannot be read: {reason}.")
         return _unreadable(path, message.format(path=path, reason=error.strerror))
     except Exception as error:  # noqa: BLE001 - a border: one strange file does not hide the others
         _log.debug("%s", path, exc_info=error)
-        message = tr("The run file {path} is damaged: {reason}.")
+        message = tr("{path} is damaged: {reason}.")
         return _unreadable(path, message.format(path=path, reason=error))
 
 
@@ -395,9 +395,7 @@ def run_paths(library: Path) -> Iterator[Path]:
 EXAMPLES: Final = TOP / "resources" / "examples" / "vondra-2022"
 EXAMPLE_LEFT_OUT: Final = (
     tr("other series"),
-    tr(
-        "of this example only TPS and the 99th percentile of latency are kept; import the folder for the rest"
-    ),
+    tr("this example keeps only TPS and the 99th percentile of latency; import the folder for the rest"),
 )
 """Source and reason of the parts that are missing in the example's files, in English."""
 

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from app.domain.errors import FootingError, RunFileError, UsageError
 from app.domain.json_value import Json
 from app.domain.run import RunState
-from app.domain.text import number_text, tr
+from app.domain.text import titled, tr
 from app.library.entries import effective_state, is_live, run_paths
 from app.runfile.bounds import check_regular
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -81,7 +81,7 @@ def _copy(path: Path, library: Path) -> Path:
     """
     with RunFile(path) as run:
         if run.state is RunState.RUNNING and is_live(path.parent):
-            message = tr("{name} is still being measured; copy it when it has ended.")
+            message = tr("{name} is still being measured. Wait until it has ended, or stop it.")
             raise RunFileError(message.format(name=path.name))
         metadata = run.metadata
         campaign = known(metadata.campaign_folder, "") or known(metadata.campaign, "")
@@ -113,7 +113,7 @@ def _give_name(part: Path, folder: Path, stem: str) -> Path:
         if not name.exists():
             part.rename(name)
             return name
-    raise RunFileError(tr("{folder} holds too many files of one name.").format(folder=folder))
+    raise RunFileError(tr("{folder} contains too many files of one name.").format(folder=folder))
 
 
 _TRIES: Final = 1000
@@ -151,7 +151,7 @@ def move_to_trash(path: Path) -> TrashedFile:
         _fold_journal(path)
         return _move(path.absolute())
     except OSError as error:
-        message = tr("{name} could not be moved to the trash ({reason}); it is where it was.")
+        message = tr("{name} could not be moved to the trash: {reason}. It is still in its place.")
         raise TrashError(message.format(name=path.name, reason=error.strerror or error)) from error
 
 
@@ -184,7 +184,7 @@ def restore(trashed: Iterable[TrashedFile]) -> None:
 def _refuse_running(path: Path) -> None:
     with suppress(RunFileError), RunFile(path) as run:
         if run.state is RunState.RUNNING and is_live(path.parent):
-            message = tr("{name} is being measured; stop the campaign before you remove it.")
+            message = tr("{name} is still being measured. Wait until it has ended, or stop it.")
             raise TrashError(message.format(name=path.name))
 
 
@@ -200,7 +200,7 @@ def _fold_journal(path: Path) -> None:
         with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE").fetchall()
     except sqlite3.Error as error:
-        message = tr("{name} has a journal that cannot be closed ({reason}); it is where it was.")
+        message = tr("{name} could not be moved to the trash: {reason}. It is still in its place.")
         raise TrashError(message.format(name=path.name, reason=error)) from error
 
 
@@ -227,7 +227,7 @@ def _move(path: Path) -> TrashedFile:
             info.unlink()
             raise
         return TrashedFile(path, file, info)
-    raise TrashError(tr("The trash holds too many files called {name}.").format(name=path.name))
+    raise TrashError(tr("The trash contains too many files called {name}.").format(name=path.name))
 
 
 def _record(path: str) -> str:
@@ -302,8 +302,7 @@ def clean_name(text: str) -> str:
     if not name:
         raise UsageError(tr("A name has at least one character."))
     if len(name) > NAME_LIMIT:
-        message = tr("A name has at most {limit} characters; this one has {count}.")
-        raise UsageError(message.format(limit=NAME_LIMIT, count=len(name)))
+        raise _too_long(titled(tr("name")), NAME_LIMIT, len(name))
     return name
 
 
@@ -319,8 +318,7 @@ def read_tags(text: str) -> tuple[str, ...]:
         raise UsageError(message.format(limit=TAGS_LIMIT, count=len(tags)))
     for tag in tags:
         if len(tag) > TAG_LIMIT:
-            message = tr("A tag has at most {limit} characters: “{tag}” is longer.")
-            raise UsageError(message.format(limit=TAG_LIMIT, tag=tag))
+            raise _too_long(tag, TAG_LIMIT, len(tag))
     return tags
 
 
@@ -333,11 +331,13 @@ def clean_note(text: str) -> str:
     note = "\n".join(line.rstrip() for line in text.splitlines()).strip()
     note = "".join(c for c in note if c == "\n" or c.isprintable())
     if len(note) > NOTE_LIMIT:
-        message = tr("A note has at most {limit} characters; this one has {count}.")
-        raise UsageError(
-            message.format(limit=number_text(NOTE_LIMIT, ","), count=number_text(len(note), ","))
-        )
+        raise _too_long(tr("Note"), NOTE_LIMIT, len(note))
     return note
+
+
+def _too_long(what: str, limit: int, count: int) -> UsageError:
+    message = tr("{what}: at most {limit:,} characters are allowed, not {count:,}.")
+    return UsageError(message.format(what=what, limit=limit, count=count))
 
 
 def _one_line(text: str) -> str:
@@ -353,7 +353,7 @@ def annotate(path: Path, annotations: Annotations) -> None:
     with RunFile(path) as run:  # refuses what is no run file, is damaged, or newer
         before = run.metadata
         if effective_state(path, run.state) is RunState.RUNNING:
-            message = tr("{name} is still being measured; its file is not changed before it has ended.")
+            message = tr("{name} is still being measured. Wait until it has ended, or stop it.")
             raise RunFileError(message.format(name=path.name))
     values = _changes(before, annotations)
     if values != RunMetadata():
@@ -399,14 +399,14 @@ def _write(path: Path, values: dict[str, Json], marks: Iterable[tuple[str, str]]
         with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
             connection.execute("PRAGMA trusted_schema=OFF")
             if strange := strange_part(connection):  # a trigger would write as well
-                message = tr("{name} is no run file as pgFooting writes them: {what}. It is not changed.")
-                raise RunFileError(message.format(name=path.name, what=strange))
+                message = tr("{path} is not a valid pgFooting run file: {what}. It was not changed.")
+                raise RunFileError(message.format(path=path.name, what=strange))
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
                 connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        message = tr("{path} cannot be changed: {reason}. Nothing was changed in it.")
-        hint = tr("Where it lies on a read-only medium, copy it into the library first.")
+        message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
+        hint = tr("If it is read-only, copy it into the library first.")
         raise RunFileError(message.format(path=path, reason=reason), hint=hint) from error

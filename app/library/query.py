@@ -22,7 +22,7 @@ from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
 from app.domain.run import RunState
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.library.entries import LibraryEntry
 
 
@@ -102,24 +102,26 @@ def _one(value: str | None) -> tuple[str, ...]:
 FIELDS: Final = {
     field.id: field
     for field in (
-        QueryField("fs", tr("Filesystem"), lambda entry: _one(entry.filesystem), _equal),
+        QueryField("fs", titled(tr("filesystem")), lambda entry: _one(entry.filesystem), _equal),
         QueryField("raid", tr("RAID level"), lambda entry: _one(entry.raid), _equal),
-        QueryField("option", tr("Option"), lambda entry: entry.options, _is_option, narrows=True),
+        QueryField("option", titled(tr("option")), lambda entry: entry.options, _is_option, narrows=True),
         QueryField("workload", tr("Workload"), lambda entry: entry.keys, _is_option, narrows=True),
-        QueryField("transactions", tr("Transactions"), lambda entry: _one(entry.workload), _equal),
-        QueryField("scale", tr("Scale"), lambda entry: _one(str(entry.scale or "")), _equal),
-        QueryField("clients", tr("Clients"), lambda entry: _one(str(entry.clients or "")), _equal),
-        QueryField("pg", tr("PostgreSQL"), lambda entry: _one(entry.postgresql), _is_version),
-        QueryField("machine", tr("Machine"), lambda entry: _one(entry.machine), _within),
-        QueryField("kernel", tr("Kernel"), lambda entry: _one(entry.kernel), _within),
+        QueryField("transactions", titled(tr("transactions")), lambda entry: _one(entry.workload), _equal),
+        QueryField("scale", titled(tr("scale")), lambda entry: _one(str(entry.scale or "")), _equal),
+        QueryField("clients", titled(tr("clients")), lambda entry: _one(str(entry.clients or "")), _equal),
+        QueryField("pg", "PostgreSQL", lambda entry: _one(entry.postgresql), _is_version),
+        QueryField("machine", titled(tr("machine")), lambda entry: _one(entry.machine), _within),
+        QueryField("kernel", titled(tr("kernel")), lambda entry: _one(entry.kernel), _within),
         QueryField("date", tr("Date"), _dates, _is_date),
         QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, narrows=True),
         QueryField("target", tr("Place of the data"), lambda entry: _one(entry.target), _equal),
         QueryField("state", tr("State"), lambda entry: (entry.state,), _equal),
         QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal),
         QueryField("campaign", tr("Campaign"), lambda entry: _one(entry.campaign), _within),
-        QueryField("configuration", tr("Configuration"), lambda entry: _one(entry.configuration), _within),
-        QueryField("name", tr("Name"), lambda entry: _one(entry.name), _within),
+        QueryField(
+            "configuration", titled(tr("configuration")), lambda entry: _one(entry.configuration), _within
+        ),
+        QueryField("name", titled(tr("name")), lambda entry: _one(entry.name), _within),
     )
 }
 
@@ -312,8 +314,8 @@ def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> It
     for term in terms:
         if term.field == "date" and not _DATE.fullmatch(term.text):
             message = tr(
-                "“{term}” is no date: a year, month or day such as 2026-11-24, today, yesterday, or days "
-                "back such as 7d."
+                "“{term}” is not a date: give a year, month or day such as 2026-11-24, today, yesterday, "
+                "or 7d for 7 days back."
             )
             near = did_you_mean(term.text[:_MOST_SHOWN], ("today", "yesterday"))
             yield _with(message.format(term=_written(term)), near)
@@ -321,7 +323,7 @@ def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> It
             continue
         text = f"{term.field}:{term.text}"
         if not any(find_field(term.field).values(each) or text in haystack(each) for each in entries):
-            message = tr("“{name}:” is no field of a run; fields are {fields}.")
+            message = tr("“{name}:” is not a field of a run; fields are {fields}.")
             keys = {word.partition("=")[0] for each in entries for word in (*each.keys, *each.options)}
             known = [f"{field}:" for field in (*FIELDS, *sorted(keys - FIELDS.keys()))]
             near = did_you_mean(f"{term.field[:_MOST_SHOWN]}:", known)
@@ -340,7 +342,7 @@ def query_remarks(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Ite
         known = [*here, *_KNOWN.get(term.field, ())]
         message = tr("No run here has {term}; runs here have {values}.")
         if not here:
-            message = tr("No run here has {term}; none says anything of “{field}:”.")
+            message = tr("No run here has {term}; no run records “{field}:”.")
         values = ", ".join(here[:_SHOWN]) + (" …" if len(here) > _SHOWN else "")
         near = "" if term.text in known else did_you_mean(term.text[:_MOST_SHOWN], known)
         yield _with(message.format(term=_written(term), values=values, field=term.field), near)

@@ -303,9 +303,9 @@ def find_run(name: str, library: Path) -> Path:
     if is_file:
         return path
     if path.suffix == SUFFIX or "/" in name:
-        raise UsageError(tr("There is no run file {path}.").format(path=path), hint=_near_file(path))
+        raise UsageError(f"{path} " + tr("does not exist") + ".", hint=_near_file(path))
     if not name:
-        raise UsageError(tr("An empty word names no run."), hint=tr("`pgfooting list` shows the ids."))
+        raise UsageError(tr("Give the id or the path of a run."), hint=tr("`pgfooting list` shows the ids."))
     hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
     if len(hits) == 1:
         return Path(hits[0].path)
@@ -314,8 +314,8 @@ def find_run(name: str, library: Path) -> Path:
         raise UsageError(
             tr("{name} is the beginning of several ids: {found}.").format(name=name, found=found)
         )
-    message = tr("No run in {library} has an id that begins with {name}.")
-    hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
+    message = tr("{name} is neither a run file nor the beginning of an id in {library}.")
+    hint = tr("`pgfooting list` shows the ids.")
     raise UsageError(message.format(library=library, name=name), hint=hint)
 
 

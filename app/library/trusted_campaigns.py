@@ -60,8 +60,8 @@ def trust(digest: str) -> None:
         with _own_folder(path) as folder:
             _make(digest, folder)
     except OSError as error:
-        message = tr("That you agreed to this campaign cannot be kept in {path}: {reason}.")
-        hint = tr("The folder must be yours alone: chown, chmod 0700.")
+        message = tr("Your consent to this campaign cannot be stored in {path}: {reason}.")
+        hint = tr("Restrict it to your user: chown, chmod 0700.")
         raise UsageError(message.format(path=path, reason=error.strerror), hint=hint) from error
 
 

@@ -185,7 +185,7 @@ class CampaignWatch:
                 Path(entry.path) for entry in os.scandir(self.folder) if entry.name.endswith(SUFFIX)
             )
         except OSError as error:
-            message = tr("The campaign folder {path} cannot be read: {reason}.")
+            message = tr("{path} cannot be read: {reason}.")
             raise RunFileError(message.format(path=self.folder, reason=error.strerror)) from error
 
     def _load_campaign(self) -> None:
@@ -259,7 +259,7 @@ def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStat
         name = planned.configuration.name
         title = name
         if campaign.repeats > 1:
-            title = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
+            title = f"{name} #{planned.repeat + 1}"
         waiting = RunStatus(planned.number, name, planned.repeat, name=title, left_out=name in hopeless)
         found = files.get(planned.number, waiting)
         if found.configuration not in {"", name}:  # a file of another campaign was copied here
@@ -456,7 +456,7 @@ class RunFollower:
         silent_s = (now_ms - data.last_ms) / 1000
         problem = ""
         if state is RunState.INCOMPLETE:
-            problem = tr("The runner of this run died. Everything measured until then is kept.")
+            problem = tr("The runner of this run died; everything measured until then is kept.")
         quiet_s = silent_s if silent_s > QUIET_S else 0.0
         return take_snapshot(
             data, SnapshotContext(now_ms, state, quiet_s, problem), self._read_commands(data)
@@ -498,7 +498,7 @@ class RunFollower:
         elif self.path.is_symlink():
             problem = tr("The run file {path} was kept in memory and has disappeared.").format(path=self.path)
         else:
-            problem = tr("The run file {path} was removed while it was being read.").format(path=self.path)
+            problem = tr("{path} was removed.").format(path=self.path)
         state = RunState.INCOMPLETE if self._last.state is RunState.RUNNING else self._last.state
         return replace(
             self._last,
@@ -657,7 +657,7 @@ class CampaignFollower:
             raise error
         run = self._last.run
         if run is not None and not run.finished:
-            problem = tr("The campaign folder {path} was removed.").format(path=self.folder)
+            problem = tr("{path} was removed.").format(path=self.folder)
             state = RunState.INCOMPLETE
             run = replace(
                 run,

@@ -263,7 +263,7 @@ def _with_progress(running: RunningCommand, step: Known[StepProgress]) -> str:
     shown = f"{shown}  {100 * step.fraction:.0f} %"
     if step.left_s is None:
         return shown
-    return tr("{shown}, about {left} left").format(shown=shown, left=format_duration(step.left_s))
+    return f"{shown}, " + tr("about {time} left").format(time=format_duration(step.left_s))
 
 
 def what_happens(data: RunData, phase: Phase) -> str:
@@ -277,7 +277,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
     if phase is Phase.INITDB:
         return tr("initdb of PostgreSQL {version}").format(version=known(metadata.installation.version, ""))
     if phase is Phase.LOAD:
-        return tr("pgbench --initialize --scale={scale}").format(scale=or_none(metadata.scale) or "?")
+        return f"pgbench --initialize --scale={or_none(metadata.scale) or '?'}"
     if phase in _SAMPLED:
         return tr("pgbench: {scripts}, clients {clients}, threads {threads}, protocol {protocol}").format(
             scripts=known(workload.label, ""),
@@ -309,7 +309,7 @@ def _command_line(command: CommandRecord, now_ms: float) -> str:
     text = command_line(command)
     if _lasts(command, now_ms) or command.exit_code == 0:
         return text
-    return tr("{command} (exit status {status})").format(command=text, status=command.exit_code)
+    return f"{text} (" + tr("exit status {status}").format(status=command.exit_code) + ")"
 
 
 def _error_text(data: RunData) -> str:

@@ -36,7 +36,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec, real_name
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option_spec import OptionSpec, Safety, words_of
 from app.domain.options.raid import LAYOUTS, Assembler
-from app.domain.text import ENGLISH, LANGUAGE, tr
+from app.domain.text import ENGLISH, LANGUAGE, titled, tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
@@ -119,7 +119,7 @@ def words() -> str:
 def filesystems() -> str:
     """Return the use of each filesystem, and its levels."""
     return _table(
-        (tr("Filesystem"), tr("Good for"), tr("Levels")),
+        (titled(tr("filesystem")), tr("Good for"), tr("Levels")),
         ((spec.id, spec.good_for, ", ".join(spec.levels) or tr("needs no disk")) for spec in FILESYSTEMS),
     )
 
@@ -127,7 +127,7 @@ def filesystems() -> str:
 def levels() -> str:
     """Return every RAID level for each assembler."""
     return _table(
-        (tr("Level"), tr("Made by"), tr("Disks"), tr("What is special")),
+        (tr("Level"), tr("Made by"), titled(tr("disks")), tr("Remarks")),
         (
             (
                 item.level,
@@ -141,7 +141,7 @@ def levels() -> str:
 
 
 def _disks(least: int, most: int | None) -> str:
-    return str(least) if most == least else tr("{least} or more").format(least=least)
+    return str(least) if most == least else tr("{amount} or more").format(amount=least)
 
 
 def options() -> str:
@@ -153,7 +153,7 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
     yield f"## {plain_markdown(spec.id)}"
     if spec.options:
         yield _table(
-            (tr("Option"), tr("Known as"), tr("Values"), tr("What it does")),
+            (titled(tr("option")), tr("Known as"), tr("Values"), tr("What it does")),
             ((each.id, real_name(each), _values(each), _effect(each)) for each in spec.options),
         )
     for preset in spec.presets:
@@ -163,13 +163,13 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         heading = tr("Preset {name}").format(name=preset.id)
         yield f"- **{heading}**: {plain_markdown(sentence)}"
     for lack in spec.lacks:
-        missing = tr("Not here: {option}. {why}").format(option=lack.option, why=lack.why)
+        missing = tr("Not here: {reason}").format(reason=f"{lack.option}. {lack.why}")
         yield f"- {plain_markdown(missing)}"
 
 
 def _values(option: OptionSpec) -> str:
     default = tr("depends on the machine") if option.default is None else _word(option.default)
-    return tr("{allowed}; left out: {default}").format(allowed=option.kind.allowed, default=default)
+    return tr("{allowed}; default: {default}").format(allowed=option.kind.allowed, default=default)
 
 
 def _effect(option: OptionSpec) -> str:
@@ -191,13 +191,13 @@ def _word(value: OptionValue) -> str:
 
 def costs() -> str:
     """Return the safety costs of options."""
-    return _table((tr("Cost"), tr("What it means")), ((each.label, each.sentence) for each in Safety))
+    return _table((tr("Cost"), tr("What it is")), ((each.label, each.sentence) for each in Safety))
 
 
 def recipes() -> str:
     """Return the recipes shipped with pgFooting."""
     return _table(
-        (tr("Recipe"), tr("Which question it answers")),
+        (tr("Recipe"), tr("Question")),
         ((each.name, each.head.question) for each in list_recipes()),
     )
 
@@ -222,7 +222,8 @@ def disturbances() -> str:
 def figures() -> str:
     """Return the names of table summary."""
     return _table(
-        (tr("Name"), tr("What it is"), tr("Unit")), ((each.name, each.label, each.unit) for each in FIGURES)
+        (titled(tr("name")), tr("What it is"), tr("Unit")),
+        ((each.name, each.label, each.unit) for each in FIGURES),
     )
 
 

@@ -50,6 +50,9 @@ from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_acco
 POLL_S: Final = 0.02
 
 
+_REFUSED: Final = tr("The server could not execute {statements}: {reason}")
+
+
 def read_tail(path: str, start: int, limit: int) -> str:
     """Return the end of a regular file from byte `start` on, at most `limit` bytes; empty without one."""
     try:
@@ -213,7 +216,7 @@ class Server:
         self._remember(checksums=checksums)
         argv = (self.installation.program("postgres"), "--single", "-D", self.data_directory)
         statement = password_statement(self.secret)
-        failure = tr("The data directory {path} could not be taken over")
+        failure = tr("The data directory {path} could not be created")
         ended = self._command((*argv, MAINTENANCE_DATABASE), INITDB_TIMEOUT_S, failure, statement.encode())
         if "ERROR:" in ended:  # it goes on after an error, and ends well
             reason = parse_refusal(ended).text
@@ -278,7 +281,7 @@ class Server:
         try:
             write(self.data_directory, json.dumps(files).encode())
         except OSError as err:
-            message = tr("The configuration in {path} could not be written: {reason}")
+            message = tr("{path} cannot be written: {reason}.")
             raise ServerError(message.format(path=self.data_directory, reason=err)) from err
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
@@ -372,8 +375,10 @@ class Server:
         statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
         for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
             database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
-            message = tr("The database for pgbench could not be created: {reason}")
-            with refused_as(message), connect(self.conninfo_for(database)) as connection:
+            with (
+                refused_as(_REFUSED, statements=f"CREATE … ({BENCH_DATABASE})"),
+                connect(self.conninfo_for(database)) as connection,
+            ):
                 for statement in group:
                     connection.execute(statement.text.encode())
 
@@ -386,8 +391,7 @@ class Server:
         Raises:
             ServerError: the server refuses; carries its message.
         """
-        message = tr("The role for base backups could not be created: {reason}")
-        with refused_as(message), connect(self.conninfo) as connection:
+        with refused_as(_REFUSED, statements="CREATE ROLE"), connect(self.conninfo) as connection:
             connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
             own = "SELECT count(*) FROM pg_tablespace WHERE spcname NOT LIKE 'pg\\_%'"
             row = connection.execute(own.encode()).fetchone()
@@ -399,8 +403,10 @@ class Server:
         Raises:
             ServerError: the server refuses, or was stopped.
         """
-        message = tr("The checkpoint failed: {reason}")
-        with refused_as(message), connect(self.conninfo, statement_timeout_s=0) as connection:
+        with (
+            refused_as(_REFUSED, statements="CHECKPOINT"),
+            connect(self.conninfo, statement_timeout_s=0) as connection,
+        ):
             connection.execute("CHECKPOINT")
 
     def maintain(self, statements: Sequence[str]) -> None:
@@ -409,10 +415,9 @@ class Server:
         Raises:
             ServerError: the server refuses, or was stopped.
         """
-        message = tr("The server could not execute {statements}: {reason}")
         conninfo = self.conninfo_for(BENCH_DATABASE)
         with (
-            refused_as(message, statements="; ".join(statements)),
+            refused_as(_REFUSED, statements="; ".join(statements)),
             connect(conninfo, statement_timeout_s=0) as connection,
         ):
             for statement in statements:

@@ -105,6 +105,7 @@ class Setting:
 _PRIVATE: Final = tr("pgFooting's server is private")
 _LOG: Final = tr("pgFooting reads the server's log")
 _BACKUP: Final = tr("needed for a base backup during a phase")
+_WRITTEN: Final = tr("is written into the data directory")
 _DIRECTIVE: Final = tr("is a directive and not a setting")
 
 _REPORTED: Final = (("log_autovacuum_min_duration", "0", _LOG),)
@@ -121,7 +122,7 @@ _OWN: Final = (
     ("port", "5432", _PRIVATE),
     ("unix_socket_permissions", "0700", _PRIVATE),
     ("unix_socket_group", "", _PRIVATE),
-    ("cluster_name", "pgfooting", _PRIVATE),
+    ("cluster_name", "pgfooting", tr("shown in process titles")),
     ("logging_collector", "off", _LOG),
     ("log_destination", "stderr", _LOG),
     ("log_line_prefix", "%n [%p] ", _LOG),
@@ -137,11 +138,11 @@ _OWN: Final = (
 )
 
 _ELSEWHERE: Final = {
-    "data_directory": _PRIVATE,
-    "config_file": _PRIVATE,
-    "hba_file": _PRIVATE,
-    "ident_file": _PRIVATE,
-    "external_pid_file": _PRIVATE,
+    "data_directory": tr("follows from the target"),
+    "config_file": _WRITTEN,
+    "hba_file": _WRITTEN,
+    "ident_file": _WRITTEN,
+    "external_pid_file": tr("is not needed"),
     "unix_socket_directories": _PRIVATE,
     "include": _DIRECTIVE,
     "include_dir": _DIRECTIVE,

@@ -76,7 +76,7 @@ class _Numeric(NumericLoader):
     def load(self, data: Buffer) -> Decimal:
         value = super().load(data)
         if not value.is_finite() or abs(value.adjusted()) > _LARGEST:
-            raise psycopg.DataError(tr("a number that cannot be"))
+            raise psycopg.DataError(tr("an impossible number"))
         return value
 
 
@@ -87,7 +87,7 @@ class _Fraction(FloatLoader):
     def load(self, data: Buffer) -> float:
         value = super().load(data)
         if not math.isfinite(value):
-            raise psycopg.DataError(tr("a number that cannot be"))
+            raise psycopg.DataError(tr("an impossible number"))
         return value
 
 
@@ -130,7 +130,7 @@ class _Meter:
         now = _received(self._descriptor) if self._is_counted else _resident()
         most = MOST_BYTES if self._is_counted else MOST_MEMORY_BYTES
         if now is not None and now - self._before > most:
-            message = tr("the server sent more than {size} at once, which no answer has")
+            message = tr("the server sent more than {size} at once")
             raise psycopg.OperationalError(message.format(size=format_size(most)))
 
 

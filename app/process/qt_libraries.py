@@ -9,11 +9,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from app.domain.errors import UsageError
-from app.domain.text import tr, trn
+from app.domain.text import tr
 
 QT: Final = (
     "libglib-2.0.so.0",
@@ -81,7 +82,7 @@ def check_window_packages() -> None:
     Raises:
         UsageError: one is missing.
     """
-    _check_packages(WINDOW_PACKAGES, tr("The window needs {names}: not installed."), window_hint())
+    _check_packages(WINDOW_PACKAGES, window_hint())
 
 
 def check_report_packages() -> None:
@@ -90,13 +91,16 @@ def check_report_packages() -> None:
     Raises:
         UsageError: one is missing.
     """
-    _check_packages(REPORT_PACKAGES, tr("Reports and pictures need {names}: not installed."), report_hint())
+    _check_packages(REPORT_PACKAGES, report_hint())
 
 
-def _check_packages(names: tuple[str, ...], message: str, hint: str) -> None:
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(message.format(names=", ".join(missing)), hint=hint)
+def _check_packages(names: tuple[str, ...], hint: str) -> None:
+    if missing := [name for name in names if importlib.util.find_spec(name) is None]:
+        raise _not_installed(missing, hint)
+
+
+def _not_installed(names: Sequence[str], hint: str) -> UsageError:
+    return UsageError(tr("Not installed: {names}.").format(names=", ".join(names)), hint=hint)
 
 
 def window_hint() -> str:
@@ -114,22 +118,10 @@ def report_hint() -> str:
 
 def window_error(soname: str, platform: str = "") -> UsageError:
     """Return the error for a window without a system library; see `missing_libraries`."""
-    names = missing_libraries(soname, platform)
-    message = trn(
-        "The window needs the library {soname}, which is not installed on this system.",
-        "The window needs the libraries {soname}, which are not installed on this system.",
-        len(names),
-    )
     hint = tr("`pgfooting run quick` measures without a window; `pgfooting --help` lists all commands.")
-    return UsageError(message.format(soname=", ".join(names)), hint=hint)
+    return _not_installed(missing_libraries(soname, platform), hint)
 
 
 def report_error(soname: str) -> UsageError:
     """Return the error for reports and pictures without a system library."""
-    names = missing_libraries(soname)
-    message = trn(
-        "Reports and pictures need the library {soname}, which is not installed on this system.",
-        "Reports and pictures need the libraries {soname}, which are not installed on this system.",
-        len(names),
-    )
-    return UsageError(message.format(soname=", ".join(names)), hint=tr("CSV and JSON need none of it."))
+    return _not_installed(missing_libraries(soname), tr("CSV and JSON need none of it."))

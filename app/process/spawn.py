@@ -60,7 +60,7 @@ def launch(start: Start) -> subprocess.Popen[bytes]:
         ProgramError: it could not be started; names the step. Exceptions of `Start.hold` are passed on.
     """
     if not start.argv or ("/" in start.argv[0] and not start.argv[0].startswith("/")):
-        raise ProgramError(tr("“{argv}” is not an absolute path.").format(argv=" ".join(start.argv)))
+        raise ProgramError(tr("{path} is not an absolute path.").format(path=" ".join(start.argv)))
     with ExitStack() as stack:
         reading, report = _pipe(stack)
         gate, opener = _pipe(stack)
@@ -183,11 +183,11 @@ class _Watch:
 
 def _explain(failure: Mapping[str, object], start: Start) -> str:
     """Return the sentence for a step that `app.process.exec_as` reports."""
+    beyond = tr("{program} could not be started: {account} cannot use {path}: {text}.")
     sentence = {
-        "account": tr("{program} could not be started: becoming {account} failed: {text}."),
         "tie": tr("{program} could not be started: it could not be tied to this process: {text}."),
-        "output": tr("{program} could not be started: {account} cannot write {path}: {text}."),
-        "folder": tr("{program} could not be started: {account} cannot enter {path}: {text}."),
+        "output": beyond,
+        "folder": beyond,
     }.get(str(failure["step"]), tr("{program} could not be started as {account}: {text}."))
     return sentence.format(
         program=start.argv[0],

@@ -219,7 +219,7 @@ def as_account(
             start = Start(argv, account, signal.SIGKILL, "/", None, stdin, pipe, pipe, module.__name__)
             outcome = _run(start, timeout_s, record)
         if not outcome.succeeded:
-            message = tr("Working in a folder as {account} failed. {outcome}")
+            message = tr("Working as {account} failed. {outcome}")
             raise ProgramError(message.format(account=account.name, outcome=outcome.describe()))
         answer = unpack(outcome.stdout, module)
         if "error" in answer:
@@ -299,7 +299,7 @@ class BoundedOutput:
         head, tail = (bytes(part).decode(errors="replace") for part in (self._head, self._tail))
         if not self._dropped_bytes:
             return bytes(self._head + self._tail).decode(errors="replace")
-        gap = tr("[... {count} bytes left out ...]").format(count=self._dropped_bytes)
+        gap = tr("[{count} bytes omitted]").format(count=self._dropped_bytes)
         return f"{head}\n{gap}\n{tail}"
 
 

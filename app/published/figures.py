@@ -32,7 +32,7 @@ _OF_MACHINE: Final = {
     "memory": tr("memory"),
     "storage": tr("storage"),
     "system": tr("system"),
-    "postgresql": tr("PostgreSQL"),
+    "postgresql": "PostgreSQL",
 }
 
 Toml = Mapping[str, Any]
@@ -89,7 +89,7 @@ def published_figures(folder: Path = REFERENCE) -> tuple[PublishedFigure, ...]:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            message = tr("Published figures: {path} cannot be read: {reason}.")
+            message = tr("{path} cannot be read: {reason}.")
             raise ReferenceDataError(message.format(path=path, reason=error)) from error
         found += read_reference(content)
     return tuple(found)
@@ -119,7 +119,7 @@ def _cells(content: Toml) -> Iterator[tuple[str, str, Toml]]:
                 for number, written in enumerate(runs, 1):
                     values = _context(content, table, column, row[0])
                     if len(runs) > 1:
-                        several = tr("run {number} of {count}").format(number=number, count=len(runs))
+                        several = tr("run {number} of {total}").format(number=number, total=len(runs))
                         values["conditions"].append(several)
                     yield quotation, written, values
 

@@ -121,7 +121,7 @@ class BenchmarkStreams:
         """The stderr of pgbench so far: verbatim, but limited to the beginning of a flood of messages."""
         text = "".join(self._kept)
         if self._dropped:
-            text += tr("[... {count} more lines were left out ...]").format(count=self._dropped) + "\n"
+            text += tr("[{count} lines omitted]").format(count=self._dropped) + "\n"
         return text
 
     def follow_log(self, log: TransactionLog, pid: int, log_format: LogFormat, *, origin_us: int) -> str:
@@ -210,7 +210,7 @@ class BenchmarkStreams:
 
 
 def _unreadable(error: OSError) -> PgbenchError:
-    message = tr("What pgbench prints cannot be read: {reason}.")
+    message = tr("The output of pgbench cannot be read: {reason}.")
     return PgbenchError(message.format(reason=error.strerror or error))
 
 
@@ -271,7 +271,7 @@ def _in_known_names(text: str, scripts: Sequence[Script], paths: Mapping[str, st
         number = int(match["number"])
         if number >= len(scripts):
             return match[0]
-        return tr("script {number} ({name})").format(number=number, name=scripts[number].label)
+        return tr("script {number}").format(number=number) + f" ({scripts[number].label})"
 
     return _SCRIPT.sub(named, text)
 

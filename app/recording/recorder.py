@@ -331,7 +331,7 @@ class Recorder:
             with open_private(folder, name) as file:
                 text = file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
         except OSError as error:
-            message = tr("What pgbench printed cannot be read ({path}: {reason}).")
+            message = tr("{path} cannot be read: {reason}.")
             path = f"{folder.path}/{name}"
             raise PgbenchError(message.format(path=path, reason=error.strerror)) from error
         self._write(lambda writer: writer.set_output(stored_as, text))

@@ -49,7 +49,7 @@ class ReportedCondition:
             return {}
         several = len(self.block.rows) > 1
         return {
-            one.group.name: tr("{column}, {row}").format(column=column, row=row) if several else column
+            one.group.name: f"{column}, {row}" if several else column
             for (row, column), cell in self.block.cells.items()
             for one in cell.rows
         }
@@ -146,7 +146,7 @@ def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str =
         baseline=baseline,
     )
     if baseline and not group and baseline not in found.baselines:
-        message = tr("There is no configuration “{name}” among these runs.").format(name=baseline)
+        message = tr("None of these runs has the configuration “{name}”.").format(name=baseline)
         hint = tr("There are: {names}.").format(names=", ".join(found.baselines))
         raise UsageError(message, hint=did_you_mean(baseline, found.baselines) or hint)
     return found

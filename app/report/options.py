@@ -88,7 +88,7 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
     found: dict[Section, None] = {}
     for word in words:
         if word not in known:
-            message = tr("“{word}” is not a section of a report; use one of {known}.")
+            message = tr("“{word}” is not allowed here; use one of {known}.")
             sentence = message.format(word=word, known=", ".join(known))
             raise UsageError(sentence, hint=did_you_mean(word, known))
         found[Section(word)] = None

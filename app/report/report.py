@@ -170,11 +170,7 @@ def _picture_blocks(found: Findings) -> Iterable[Block]:
     yield Text(TextRole.HEADING, found.title)
     for configuration in found.configurations:
         for reason in (*configuration.not_durable, *configuration.unsafe):
-            sentence = tr("{warning}: {name}: {reason}")
-            message = sentence.format(
-                warning=configuration.warning, name=configuration.full_name, reason=reason
-            )
-            yield Text(TextRole.WARNING, message)
+            yield Text(TextRole.WARNING, f"{configuration.warning}: {configuration.full_name}: {reason}")
     if len(found.configurations) <= MOST_LINES:
         yield key_of(found.configurations)
     for chart in charts:

@@ -16,7 +16,7 @@ from app.comparison.figures import LOADING, FigureComparison, compare_figures, f
 from app.comparison.warnings import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.domain.columns import CellKind, Column, texts
 from app.domain.run import RunState
-from app.domain.text import tr
+from app.domain.text import titled, tr, trn
 from app.report.blocks import (
     Block,
     Grid,
@@ -35,6 +35,7 @@ from app.report.findings import Findings
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.runfile.series import RunData
 from app.runfile.summary import is_lower_bound
+from app.statistics.verdict import RunInterval
 
 # Sentences and cells common to several pages of a report. Pure.
 
@@ -66,7 +67,19 @@ def days(runs: Iterable[RunFacts]) -> str:
     if not found:
         return ""
     first, last = _day(found[0]), _day(found[-1])
-    return first if first == last else tr("{first} to {last}").format(first=first, last=last)
+    return first if first == last else tr("{low} to {high}").format(low=first, high=last)
+
+
+def mean_words(mean: RunInterval, when: str = "") -> str:
+    """Return a mean with its interval, the number of runs and their days, as a sentence."""
+    tps = format_tps(mean.mean)
+    if mean.low is None or mean.high is None:
+        sentence = tr("{tps} TPS (indicative only: a confidence interval needs 3 runs).")
+        return sentence.format(tps=tps)
+    sentence = tr("{tps} TPS (95 % CI {low} to {high}, {count}).")
+    count = trn("{count} run", "{count} runs", mean.runs).format(count=mean.runs)
+    count = f"{count}, {when}" if when else count
+    return sentence.format(tps=tps, low=format_tps(mean.low), high=format_tps(mean.high), count=count)
 
 
 def common(runs: Iterable[RunFacts], topic: str, name: str) -> str:
@@ -194,7 +207,7 @@ def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
     facts = next((run.facts for run in configuration.runs if run.facts.baseline is not None), None)
     if facts is None or facts.baseline is None:
         return
-    yield Text(TextRole.SUBHEADING, tr("Raw storage benchmark (fio, pg_test_fsync)"))
+    yield Text(TextRole.SUBHEADING, tr("Raw storage benchmarks"))
     if facts.baseline.jobs:
         yield plain_table(JOB_COLUMNS, facts.baseline.jobs, size=TableSize.SMALL)
     sentences = (
@@ -233,7 +246,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     ids = {column.id for table in shown for column in table.columns}
     title = tr("Variation and cost of a transaction")
     if any(name.startswith("latency") for name in ids):
-        title = tr("Latency and cost of a transaction") if tables[1] else tr("Latency")
+        title = tr("Latency and cost of a transaction") if tables[1] else titled(tr("latency"))
     yield Text(
         TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS
     )
@@ -264,7 +277,7 @@ def _compared(
 
 
 _CONFIGURATION: Final[Column[ReportedConfiguration]] = Column(
-    "configuration", tr("Configuration"), lambda configuration: configuration.label, CellKind.WORDS
+    "configuration", titled(tr("configuration")), lambda configuration: configuration.label, CellKind.WORDS
 )
 
 
@@ -339,7 +352,7 @@ def sources(runs: Iterable[ReportedRun]) -> str:
     sentence = "; ".join(run.source for run in runs)
     if len(sentence) > _LONGEST:
         return tr("Source: the runs listed under “Runs”.")
-    return tr("Source: {runs}.").format(runs=sentence)
+    return tr("Source: {source}").format(source=sentence) + "."
 
 
 def overlay(
@@ -410,7 +423,7 @@ def telling_figures(
         TimeFigure(
             "tps",
             (Trace(each.shown.number, each.look, "", seconds=False),),
-            title=tr("TPS, {what}: {name}").format(name=titles.get(each.full_name, each.name), what=found),
+            title=f"TPS, {found}: {titles.get(each.full_name, each.name)}",
             height_mm=_BESIDE_HEIGHT_MM,
             marks_of=each.shown.number,
         )

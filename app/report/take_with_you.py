@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app import VERSION
-from app.analysis.labels import format_tps, one_line
+from app.analysis.labels import one_line
 from app.analysis.properties import POSTGRESQL, SETTING, TARGET, Property
 from app.campaign_file.trust import is_harmless
 from app.comparison.matrix import Matrix, Standing, either, find_leaders
@@ -39,7 +39,7 @@ from app.domain.text import KIB, format_size, number_text, tr
 from app.postgres.settings import quote_value
 from app.report.findings import Findings, ReportedCondition
 from app.report.report_data import ReportedConfiguration, clip
-from app.report.run_tables import days
+from app.report.run_tables import days, mean_words
 from app.statistics.verdict import Comparison, Verdict
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
 from app.storage.layout.partitions import HOST, Names, PlannedDevice
@@ -389,14 +389,8 @@ def taken_text(found: Findings) -> str:
 def _result_sentences(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterator[str]:
     """Yield the results of a configuration under a condition."""
     mean = chosen.row.mean
-    when = days(run.facts for run in chosen.runs)
-    if mean.mean is not None and mean.low is not None and mean.high is not None:
-        sentence = tr("{tps} transactions per second (95 % CI {low} to {high}, {runs} runs; {when}).")
-        tps, low, high = (format_tps(each) for each in (mean.mean, mean.low, mean.high))
-        yield sentence.format(tps=tps, low=low, high=high, runs=mean.runs, when=when)
-    elif mean.mean is not None:
-        sentence = tr("{tps} transactions per second (indicative only: a confidence interval needs 3 runs).")
-        yield sentence.format(tps=format_tps(mean.mean))
+    if mean.mean is not None:
+        yield mean_words(mean, days(run.facts for run in chosen.runs))
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
             sentence = tr("{name} had a higher mean but is not used: a power failure can lose its data.")
@@ -530,7 +524,7 @@ def _of_matrix(found: Findings, matrix: Matrix) -> str:
     against = chosen.against if chosen is not None else {}
     sentence = tr("Use {name}: at most {percent} % behind the best in every table. {safety}")
     if chosen in leaders:
-        sentence = tr("Keep {baseline}: none of the others is faster. {safety}")
+        sentence = tr("Keep {name}: none of the others is significantly faster. {safety}")
     elif against:
         sentence = tr("Use {name}: {difference}. {safety}")
     elif worst > _SAME:
@@ -538,14 +532,9 @@ def _of_matrix(found: Findings, matrix: Matrix) -> str:
     differences = {
         kind: describe_change(_turned(each.comparison), found.baseline) for kind, each in against.items()
     }
-    named = tr("{difference} ({kind})")
     return sentence.format(
-        name=either([each.level for each in leaders]),
-        baseline=found.baseline,
-        difference="; ".join(
-            named.format(difference=words, kind=kind) if kind else words
-            for kind, words in differences.items()
-        ),
+        name=found.baseline if chosen in leaders else either([each.level for each in leaders]),
+        difference="; ".join(f"{words} ({kind})" if kind else words for kind, words in differences.items()),
         percent=number_text(100 * (1 - worst), ".0f"),
         safety=_safety(is_safe=_is_safe(matrix, leaders)),
     )

@@ -71,15 +71,15 @@ def check_regular(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        message = tr("The run file {path} cannot be read: {reason}.")
+        message = tr("{path} cannot be read: {reason}.")
         raise RunFileError(message.format(path=path, reason=error.strerror)) from error
     if not stat.S_ISREG(mode):
-        raise RunFileError(tr("{path} is not a regular file.").format(path=path))
+        raise RunFileError(f"{path} " + tr("is not a regular file") + ".")
     name = os.path.realpath(path)
     for suffix in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError, NotADirectoryError):
             if not stat.S_ISREG(os.lstat(name + suffix).st_mode):
-                raise RunFileError(tr("{path} is not a regular file.").format(path=name + suffix))
+                raise RunFileError(f"{name}{suffix} " + tr("is not a regular file") + ".")
 
 
 class BoundedConnection:
@@ -160,7 +160,7 @@ class BoundedConnection:
             text_left, steps_left = self._text_left, self._steps_left
             rows_left -= len(batch)
             if rows_left < 0:
-                raise TooMuchError(tr("it has more rows than bytes"))
+                raise TooMuchError(tr("it has more content than bytes"))
             yield batch
             if len(batch) < _BATCH_ROWS:
                 return
@@ -186,7 +186,7 @@ class BoundedConnection:
         """Called by SQLite every `_HANDLER_STEPS` steps; True stops the statement."""
         self._steps_left -= _HANDLER_STEPS
         if self._steps_left < 0:
-            self._stopped = tr("to read it takes more steps than a file of its size can need")
+            self._stopped = tr("reading it needs more steps than a file of its size can")
         elif time.monotonic() > self._deadline_s:
             self._stopped = tr("it could not be read within {s:.0f} s").format(s=DEADLINE_S)
         return bool(self._stopped)
@@ -195,5 +195,5 @@ class BoundedConnection:
         """Called by Python's sqlite3 module for every text."""
         self._text_left -= len(raw)
         if self._text_left < 0:
-            raise TooMuchError(tr("it has more text than bytes"))
+            raise TooMuchError(tr("it has more content than bytes"))
         return raw.decode()

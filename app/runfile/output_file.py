@@ -32,18 +32,18 @@ def check_output(output: Path, *, replace: bool | None) -> None:
     """
     try:
         if output.is_dir():
-            raise UsageError(tr("{path} is a folder, not a file.").format(path=output))
+            raise UsageError(f"{output} " + tr("is a folder, not a file") + ".")
         if output.exists() and not output.is_file():
-            message = tr("{path} is no regular file; it is left alone.")
-            raise UsageError(message.format(path=output), hint=tr("Choose another name."))
+            message = f"{output} " + tr("is not a regular file") + "."
+            raise UsageError(message, hint=tr("Choose another name."))
         if output.exists() and not replace:
-            message = tr("There is a file {path} already; it was not touched.")
+            message = tr("{path} exists already; it was not touched.")
             another = tr("Choose another name.")
             hint = another if replace is None else tr("Choose another name, or add --force to replace it.")
             raise RefusedError(message.format(path=output), hint=hint)
         folder = output.resolve().parent
         if not folder.is_dir():
-            raise UsageError(tr("There is no folder {folder} to write to.").format(folder=folder))
+            raise UsageError(f"{folder} " + tr("does not exist") + ".")
     except OSError as error:
         raise _cannot_write(output, error) from error
     except ValueError as error:  # a NUL in the name

@@ -81,6 +81,10 @@ _QUICK: Final = json.JSONDecoder(parse_constant=_nothing)
 _CAREFUL: Final = json.JSONDecoder(parse_constant=_nothing, parse_int=_whole, parse_float=_fraction)
 
 
+_WRONG_TYPE: Final = tr("a value has the wrong type")
+_TOO_LONG: Final = tr("a text is too long")
+
+
 def json_value(text: object) -> Json:
     """Return the value of a JSON text; unusable numbers are None.
 
@@ -90,9 +94,9 @@ def json_value(text: object) -> Json:
         TypeError: it is not a text.
     """
     if not isinstance(text, str):
-        raise TypeError(tr("a value is no text"))
+        raise TypeError(_WRONG_TYPE)
     if len(text) > JSON_CHARS:
-        raise TooMuchError(tr("a value of it has {count:,} characters").format(count=len(text)))
+        raise TooMuchError(_TOO_LONG)
     try:
         if "\\u" not in text and _SLOW.search(text) is None:
             value = _QUICK.decode(text)
@@ -161,7 +165,7 @@ def json_object(text: object) -> dict[str, Json]:
     """
     value = json_value(text)
     if not isinstance(value, dict):
-        raise TypeError(tr("a value is no object"))
+        raise TypeError(_WRONG_TYPE)
     return value
 
 
@@ -173,7 +177,7 @@ def json_words(text: object) -> tuple[str, ...]:
     """
     value = json_value(text)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(tr("a value is no list of words"))
+        raise TypeError(_WRONG_TYPE)
     return tuple(str(item) for item in value)
 
 
@@ -185,10 +189,9 @@ def text_value(value: object, most: int = TEXT_CHARS) -> str:
         TypeError: it is something else.
     """
     if not isinstance(value, str):
-        raise TypeError(tr("a value is no text"))
+        raise TypeError(_WRONG_TYPE)
     if len(value) > most:
-        message = tr("a text of it has {count:,} characters; at most {most:,} are read")
-        raise TooMuchError(message.format(count=len(value), most=most))
+        raise TooMuchError(_TOO_LONG)
     return value
 
 
@@ -208,7 +211,7 @@ def whole_value(value: object) -> int:
         TypeError: it is something else.
     """
     if not isinstance(value, int):
-        raise TypeError(tr("a value is no whole number"))
+        raise TypeError(_WRONG_TYPE)
     return value
 
 
@@ -219,7 +222,7 @@ def number_value(value: object) -> float:
         TypeError: it is something else.
     """
     if not isinstance(value, int | float):
-        raise TypeError(tr("a value is no number"))
+        raise TypeError(_WRONG_TYPE)
     return float(value)
 
 
@@ -324,12 +327,12 @@ def _check_header(path: Path) -> bool:
             header = file.read(100)
             size_bytes = os.fstat(file.fileno()).st_size
     except OSError as error:
-        message = tr("The run file {path} cannot be read: {reason}.")
+        message = tr("{path} cannot be read: {reason}.")
         raise RunFileError(message.format(path=path, reason=error.strerror)) from error
     if len(header) < 100 or not header.startswith(_SQLITE_HEADER):
         raise NotARunFileError(tr("{path} is not a pgFooting run file.").format(path=path))
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        message = tr("{path} is an SQLite database, but not a pgFooting run file.")
+        message = tr("{path} is not a pgFooting run file.")
         raise NotARunFileError(message.format(path=path))
     version = int.from_bytes(header[60:64], "big")
     if version > FORMAT:
@@ -377,7 +380,7 @@ class RunFile:
         with self._errors_reported():
             strange = strange_part(self._file.connection)
         if strange:
-            message = tr("{path} is no run file as pgFooting writes them: {what}. Nothing of it was read.")
+            message = tr("{path} is not a valid pgFooting run file: {what}. It was not read.")
             raise NotARunFileError(message.format(path=self.path, what=strange))
 
     def __enter__(self) -> Self:
@@ -397,7 +400,7 @@ class RunFile:
         try:
             yield
         except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-            message = tr("The run file {path} is damaged: {reason}.")
+            message = tr("{path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=error)) from error
 
     def _once(self, name: str, read: Callable[[], Value]) -> Value:
@@ -575,7 +578,7 @@ class RunFile:
                 for *numbers, buckets in batch:
                     t_ms, transactions, latency_sum_us, skipped, failed, partial = map(whole_value, numbers)
                     if not isinstance(buckets, bytes):
-                        raise TypeError(tr("a histogram is no binary value"))
+                        raise TypeError(_WRONG_TYPE)
                     yield LatencySecond(
                         t_ms, transactions, latency_sum_us, skipped, failed, bool(partial), buckets
                     )
@@ -702,5 +705,5 @@ class RunFile:
         with self._errors_reported():
             verdict = next(self._rows("PRAGMA quick_check(1)"))[0]
         if verdict != "ok":
-            message = tr("The run file {path} is damaged: {reason}.")
+            message = tr("{path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=verdict))

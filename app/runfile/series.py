@@ -608,5 +608,5 @@ def _state(metadata: RunMetadata) -> RunState:
     try:
         return RunState(state)
     except ValueError as error:
-        message = tr("The run file is damaged: {state} is no state of a run.")
+        message = tr("The run file is damaged: {state} is not a state of a run.")
         raise CorruptRunFileError(message.format(state=state)) from error

@@ -311,7 +311,9 @@ def _shape(
     try:
         found = _shape_of(tps, known(metadata.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
     except ValueError as error:  # negative, or impossibly large
-        raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
+        raise CorruptRunFileError(
+            tr("The run file is damaged: its seconds contain impossible TPS.")
+        ) from error
     return found if interval_s == 1 else found | unseen_between_reports(found)
 
 
@@ -474,7 +476,7 @@ def steadiness_marks(figures: Mapping[str, float | None]) -> Sequence[tuple[str,
     """Return the (kind, reason) label of a run that was not steady; empty for another."""
     if figures.get("steady") != 0:
         return []
-    reason = tr("its five rounds lie apart, or have a trend, by more than its unevenness explains")
+    reason = tr("five equal slices of it differ, or have a trend, by more than noise explains")
     return [(NOT_STEADY, reason)]
 
 
@@ -483,14 +485,14 @@ def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
     marks: list[tuple[str, str]] = []
     share = summary.get("pgbench_share")
     if share is not None and share >= 100 * CLIENT_BOUND_SHARE:
-        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use: it limited the run itself")
+        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use, so it was the bottleneck")
         marks.append(("client-bound", reason.format(share=share)))
     missed = summary.get("missed_ticks")
     if missed:
         marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
     marks += steadiness_marks(summary)
     if summary.get("checkpoint_cycles") == 0:
-        reason = tr("no checkpoint cycle inside: what checkpoints cost is in no figure, or only in part")
+        reason = tr("no complete checkpoint cycle: its figures miss the cost of checkpoints, or part of it")
         marks.append(("no-checkpoint-cycle", reason))
     return marks
 

@@ -78,8 +78,8 @@ def report_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        message = tr("The run file {path} cannot be written: {reason}. Complete seconds before are kept.")
-        hint = tr("Make room on that filesystem, or choose another library with --library.")
+        message = tr("{path} cannot be written: {reason}. Complete seconds so far are kept.")
+        hint = tr("Free some space there, or choose another folder with --library.")
         raise RunFileError(message.format(path=path, reason=error), hint=hint) from error
 
 
@@ -354,11 +354,11 @@ def strange_part(connection: sqlite3.Connection) -> str:
     strange = sorted((row for row in found if row not in known), key=str)
     if strange:
         kind, name = (_shown(word) for word in strange[0][:2])
-        message = tr("its {kind} “{name}” is none of format {version}")
+        message = tr("its {kind} “{name}” is not part of format {version}")
         return message.format(kind=kind, name=name, version=version)
     if len(found) != len(known) or len(set(found)) != len(known):
         missing = sorted(name for _, name, _, _ in known - set(found)) or [tr("a table")]
-        return tr("{name} of format {version} is missing in it").format(name=missing[0], version=version)
+        return tr("{name} of format {version} is missing").format(name=missing[0], version=version)
     return ""
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from app import COMMAND
 from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError
-from app.domain.text import tr
+from app.domain.text import titled, tr
 
 # Standard input, output and error of the command, in whatever state the caller left them.
 
@@ -97,7 +97,7 @@ def run_guarded(command: Callable[[], int]) -> int:
         _print_error(error)
         return int(error.exit_status)
     except KeyboardInterrupt:
-        _print_error(CancelledError(tr("Stopped.")))
+        _print_error(CancelledError(titled(tr("stopped")) + "."))
         return int(ExitStatus.CANCELLED)
     except BrokenPipeError:
         # The reader of our output (head, less) is gone: end as a program in C would.

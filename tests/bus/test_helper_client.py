@@ -252,9 +252,9 @@ def test_restarted_helper_queried_for_disks(
     process.kill()
     process.wait()
     assert isinstance(disks.release().error, HelperLostError)
-    assert [
-        each.startswith("The helper could not be started again.") for each in disks.recover().sentences
-    ] == [True]
+    assert [each.startswith("The helper could not be restarted.") for each in disks.recover().sentences] == [
+        True
+    ]
     helping("keeps" if keeps else "works")
     remains = disks.recover()
     assert remains.error is None

@@ -130,7 +130,7 @@ def test_dead_helper_restarted_once(
         (left_out,) = messages_of(running, "left-out")
         assert "The helper was lost" in left_out
         (free,) = messages_of(running, "disks")
-        assert free == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
+        assert free == f"Released, not zeroed: {disk} ({serial_of(disk)})."
         (folder,) = campaign_bench.library.iterdir()
         assert read_disk_ending(folder) == DiskEnding(free)
         with run_of(campaign_bench) as run:
@@ -150,7 +150,7 @@ def test_lost_helper_claims_nothing_free(
     helper.kill()
     assert running.end() == 1
     left = " ".join(messages_of(running, "left-over"))
-    assert "The helper could not be started again." in left
+    assert "The helper could not be restarted." in left
     assert "journalctl -u pgfooting-helper" in left
     assert messages_of(running, "disks") == []
     assert "not installed" not in str(running.events)

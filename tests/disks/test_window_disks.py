@@ -170,7 +170,7 @@ def test_dismissed_password_keeps_serial(
     assert window.serials() == [""]
     window.cancel()
     ended = window.wait_for_end()
-    assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
+    assert ended["disks"] == f"Released, not zeroed: {disk} ({serial_of(disk)})."
     assert ended["banner"] == ""
     window.keep_picture("done")
     assert nothing_left(disk)
@@ -193,7 +193,7 @@ def test_dead_helper_reported_lost_and_recovered(
         assert "not installed" not in ended["banner"]
         assert "othing was touched" not in ended["banner"]
         assert "helper lost" in ended["marks"]
-        assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
+        assert ended["disks"] == f"Released, not zeroed: {disk} ({serial_of(disk)})."
         assert nothing_left(disk)
         assert "helper lost" in window.runs()
         window.keep_picture("lost-library")
@@ -214,7 +214,7 @@ def test_leftover_of_lost_helper_released(
             by_bus.kill()
             ended = window.wait_for_end()
     window.keep_picture("left")
-    assert "The helper could not be started again." in ended["banner"]
+    assert "The helper could not be restarted." in ended["banner"]
     assert f"{disk} (serial number {serial_of(disk)}) could not be released." in ended["banner"]
     assert "disks not released" in ended["marks"]
     assert ended["disks"] == ""

@@ -277,7 +277,7 @@ def test_growing_run_described_and_announced(
     bench.finish(writer)
     (sentence,) = said()
     assert re.match(
-        r"ext4 #1 has ended: [\d,]+ transactions per second, 99th percentile [\d.]+ ms\.", sentence
+        r"ext4 #1 has ended\. [\d,]+ transactions per second\. 99th percentile [\d.]+ ms\.", sentence
     )
     page.stop()
     bench.close()

@@ -231,7 +231,7 @@ def test_legend_figures_follow_shown_time(
 ) -> None:
     stack.set_runs(repeats(tmp_path))
     assert [label.text() for label in legend.findChildren(QLabel) if label.buddy() is legend.chart] == [
-        "Figures of"
+        "Figures"
     ]
     assert texts(legend, 1) == ["configuration 0", "configuration 1"]
     assert texts(legend, 2) == ["3", "3"]

@@ -475,10 +475,10 @@ def test_chart_menu_copies_saves_chooses(qtbot: QtBot, stack: ChartStack, runs: 
         "Copy as image",
         "Save as PNG\N{HORIZONTAL ELLIPSIS}",
         "Save as SVG\N{HORIZONTAL ELLIPSIS}",
-        "Save seconds as CSV\N{HORIZONTAL ELLIPSIS}",
+        "Save numbers as CSV\N{HORIZONTAL ELLIPSIS}",
         "Lines",
         "Charts",
-        "Show the whole time",
+        "Show everything",
     ]
     by_name: dict[str, Callable[[], None]] = {
         action.text().replace("&", ""): action.trigger for action in menu.actions()

@@ -205,7 +205,7 @@ def test_texts_wrap(lines: int | None, shown: list[str]) -> None:
     "figure",
     [
         BarFigure("empty", ()),
-        BarFigure("none", (BarGroup("ext4", (Bar("failed", None, note="no complete run"),)),)),
+        BarFigure("none", (BarGroup("ext4", (Bar("failed", None, note="no result"),)),)),
         BarFigure("zeros", (BarGroup("", (Bar("a", 0.0), Bar("b", 0.0, (0.0, 0.0)))),)),
         PanelFigure("no panel", "x", ()),
         PanelFigure("no cell", "x", (Panel("", (), (), {}),)),

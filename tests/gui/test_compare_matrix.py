@@ -184,7 +184,7 @@ def test_few_configurations_are_bars(count: int) -> None:
     assert figure is not None
     assert not isinstance(figure, PanelFigure)
     assert len(found.colours) == count
-    assert found.why_empty == ("" if count else "No run can be shown.")
+    assert found.why_empty == ("" if count else "No run is shown.")
 
 
 def test_thousand_configurations_in_bands() -> None:

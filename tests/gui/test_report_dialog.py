@@ -63,7 +63,7 @@ def test_unreadable_run_omitted_from_report(qtbot: QtBot, dialog: ReportDialog, 
         dialog.save_to(tmp_path / "out.pdf")
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
     assert dialog.isVisible()
-    assert dialog.words.text().startswith("Left out: ")
+    assert dialog.words.text().startswith("Skipped: ")
     assert "its trigger “t”" in dialog.words.text()
 
 

@@ -236,7 +236,7 @@ def test_full_library_reported_in_runner_words(
             filler.write(bytes(4096))
     qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: "cannot be written" in page.banner.words.text(), timeout=PATIENCE_MS)
-    assert "Make room" in page.banner.words.text()
+    assert "Free some space" in page.banner.words.text()
     (small_library / "filler").unlink()
     click(page.header.runs)
     (path,) = small_library.rglob("*.footing")

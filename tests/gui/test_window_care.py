@@ -230,7 +230,7 @@ def test_unreadable_file_deletable_but_not_renamable(
     menu = panel.open_menu(window.runs_page.model.index_of(str(bad)), QPoint(10, 10))
     texts = {action.text(): action.isEnabled() for action in menu.actions() if action.text()}
     assert texts["&Move to the trash"]
-    assert not texts["&Name, tags, note …"]
+    assert not texts["Name, ta&gs, note …"]
     menu.close()
     window.care.remove([str(bad)])
     qtbot.waitUntil(lambda: not bad.exists(), timeout=PATIENCE_MS)

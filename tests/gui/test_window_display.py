@@ -195,8 +195,8 @@ def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["/no/such.footing"], "There is no run file /no/such.footing"),
-        (["--replay", "abcdef", "--library", "/no/such"], "begins with abcdef"),
+        (["/no/such.footing"], "/no/such.footing does not exist"),
+        (["--replay", "abcdef", "--library", "/no/such"], "abcdef is neither a run file"),
         (["--speed", "0"], "use a number above 0"),
         (["--sped", "1"], "--sped"),
     ],

@@ -90,7 +90,7 @@ def test_non_result_refused_with_reason(qtbot: QtBot, window: MainWindow, tmp_pa
     box = importing(window)
     qtbot.waitUntil(box.files.isEnabled, timeout=PATIENCE_MS)
     assert "Nothing was imported" in box.state.text()
-    assert "holiday.jpg: is neither text nor an archive" in box.report.toPlainText()
+    assert "holiday.jpg: was not written by pgbench or a known benchmark" in box.report.toPlainText()
     box.take([tmp_path / "gone"])
     qtbot.waitUntil(box.files.isEnabled, timeout=PATIENCE_MS)
     assert "gone" in box.state.text()

@@ -178,7 +178,7 @@ def test_select_campaign_and_clear_keys(qtbot: QtBot, window: MainWindow) -> Non
 def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, window: MainWindow) -> None:
     window.show_runs()
     empty = window.runs_page.charts.empty
-    assert (empty.title.text(), empty.button.text()) == ("Nothing is ticked", "Show the ne&west campaign")
+    assert (empty.title.text(), empty.button.text()) == ("No run is shown.", "Show the ne&west campaign")
     empty.button.click()
     assert (empty.title.text(), empty.button.isVisible()) == ("Reading the runs …", False)
     qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)

@@ -162,7 +162,7 @@ def test_delayed_effects_announced(qtbot: QtBot, tmp_path: Path) -> None:
     dialog.notified.connect(lines.append)
     fill(dialog, tmp_path / "elsewhere")
     dialog.accept_all()
-    assert lines == ["Language and library take effect after a restart."]
+    assert lines == ["Takes effect after a restart."]
 
 
 def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
@@ -173,7 +173,8 @@ def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "why"), [("runs", "full path"), ("FILE/runs", "is no folder"), ("/proc/1/runs", "may not")]
+    ("folder", "why"),
+    [("runs", "full path"), ("FILE/runs", "is not a folder"), ("/proc/1/runs", "not writable")],
 )
 def test_unwritable_library_refused(qtbot: QtBot, tmp_path: Path, folder: str, why: str) -> None:
     (tmp_path / "file").touch()
@@ -210,7 +211,7 @@ def test_unwritable_library_reported_before_wizard(open_window: OpenWindow, tmp_
     window.show()
     window.commands["new"].trigger()
     assert window.campaigns.wizard is None
-    assert f"{tmp_path / 'file'} is no folder" in window.notice.words.text()
+    assert f"{tmp_path / 'file'} is not a folder" in window.notice.words.text()
     window.notice.action.click()
     dialog = window.findChild(PreferencesDialog)
     assert dialog is not None

@@ -88,7 +88,7 @@ def test_environment_password_only_with_agreement(
     ended = campaign_bench.run(text, status=3)
     assert f"--load 127.0.0.1:{listener.port}" in ended.stderr
     ended = campaign_bench.run(text, "--load", "db.example:5432", status=2)
-    assert "not a server of the campaign" in ended.stderr
+    assert "nothing by that name" in ended.stderr
     assert listener.heard == []
     ended = campaign_bench.run(text, "--load", f"127.0.0.1:{listener.port}", status=2)
     assert "cannot be reached" in ended.stderr

@@ -128,7 +128,7 @@ def test_machine_shown_before_load(
     assert server.machine is not None
     assert server.machine.folder == str(elsewhere.data)
     rows = dict(server.rows)
-    assert rows["Asked over"] == "ssh, Linux"
+    assert rows["Read over"] == "ssh, Linux"
     assert rows["Filesystem"] != "not known"
     assert "over ssh" in server.sentences[0]
 

@@ -380,7 +380,7 @@ COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
     [
         (CachedBytes(1000, 500), STILL_CACHED, "50 % of the data was still cached"),
         (CachedBytes(1000, 500, is_bound=True), STILL_CACHED, "Up to 50 % of the data was still cached"),
-        (None, NOT_READ_BACK, f"cold caches: applied, cannot be verified ({OF_ITS_MACHINE})"),
+        (None, NOT_READ_BACK, f"cold caches cannot be verified ({OF_ITS_MACHINE})"),
     ],
 )
 def test_warm_or_unknown_run_marked(bench: Bench, found: CachedBytes | None, kind: str, words: str) -> None:
@@ -401,7 +401,7 @@ def test_unstoppable_server_never_cold(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), COLD)
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
-    assert outcome.error.message == "pgFooting never stops an existing server."
+    assert outcome.error.message == "pgFooting does not do this on an existing server."
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None
 
@@ -429,6 +429,6 @@ def test_unreadable_compressibility_reported(bench: Bench) -> None:
         assert summarise(run)["rows_ratio"] is None
         sentences = [each.message for each in run.events() if "cannot be verified" in each.message]
         assert sentences == [
-            f"The compressibility of the loaded tables cannot be verified ({OF_ITS_MACHINE})."
+            f"the compressibility of the loaded tables cannot be verified ({OF_ITS_MACHINE})"
         ]
         assert run.metadata.workload.compressibility == 2.0

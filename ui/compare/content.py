@@ -25,7 +25,7 @@ from ui.charts.data.registry import RunTrace, named_traces
 from ui.theme import SERIES
 
 NOT_YET: Final = tr("Reading the runs …")
-NO_RUN: Final = tr("No run can be shown.")
+NO_RUN: Final = tr("No run is shown.")
 _SHOWN_FIRST: Final = tr("Shown first: {condition}.")
 MOST_SHOWN: Final = 12
 """Most lines that can be told apart."""

@@ -153,7 +153,7 @@ class DistributionView(View):
         super().__init__(theme)
         self._known: dict[str, Distribution] = {}
         self._cuts: dict[str, float] = {}
-        self.what = Choice(tr("Lines"))
+        self.what = Choice(tr("&Lines"))
         self.what.offer([(_GROUPS, tr("configurations, runs merged")), (_RUNS, tr("runs"))])
         self.words = plain_label()
         self.words.setTextFormat(Qt.TextFormat.PlainText)

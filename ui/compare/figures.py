@@ -15,7 +15,7 @@ from app.comparison.figures import COSTS, LATENCIES, LOADING, figure
 from app.comparison.groups import ComparedGroup, is_disturbed
 from app.comparison.matrix import Cell
 from app.domain.metrics import Direction
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.published.figures import PublishedFigure
 from app.report.blocks import Bar
 from app.runfile.disturbance import DISTURBED
@@ -96,7 +96,7 @@ def make_bars(content: Content, name: str, published: tuple[PublishedFigure, ...
         bars = [bar_of(content, group, name) for group in _best_first(part.groups, name)]
         marks = marks_for(part.groups, published) if name == TPS else ()
         groups.append(BarGroup(part.condition, (*bars, *marks)))
-    note = tr("{better}; whiskers: 95 % CI across runs; dotted: within one run; dots: individual runs")
+    note = tr("{better}; whiskers: 95 % CI; dotted: within one run; dots: individual runs")
     return BarFigure(measured_label(comparison, name), tuple(groups), note.format(better=better_words(name)))
 
 
@@ -162,7 +162,7 @@ def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
     if mean.runs > 0 and mean.indicative_only:
         notes.append(tr("indicative only"))
     if not mean.runs:
-        notes.append(tr("no complete run"))
+        notes.append(tr("no result"))
     return Bar(
         label=group.name,
         value=mean.mean,
@@ -193,7 +193,7 @@ def _interval(
 
 
 def _runs_words(runs: int) -> str:
-    return trn("{runs} run", "{runs} runs", runs).format(runs=runs)
+    return trn("{count} run", "{count} runs", runs).format(count=runs)
 
 
 # --- Published figures to show with one's own bars: same filesystem, RAID level and workload. Of several
@@ -203,7 +203,7 @@ def _runs_words(runs: int) -> str:
 _MOST = 8
 _ALIKE = math.log(1.5)
 _FILESYSTEM = (tr("Target"), tr("filesystem"))
-_RAID = (tr("Target"), tr("RAID"))
+_RAID = (tr("Target"), "RAID")
 _WORKLOAD = (tr("Workload"), tr("transactions"))
 _SCALE = (tr("Workload"), tr("scale"))
 
@@ -245,7 +245,11 @@ def _fits(figure: PublishedFigure, wanted: dict[tuple[str, str], str]) -> bool:
 
 
 def _mark(figure: PublishedFigure) -> Bar:
-    scale = "" if figure.scale is None else tr(", scale {scale:,}").format(scale=figure.scale)
+    scale = (
+        ""
+        if figure.scale is None
+        else ", " + tr("scale {scale}").format(scale=number_text(figure.scale, ","))
+    )
     tip = [figure.quotation, *figure.conditions, tr("Published result, for reference only.")]
     return Bar(
         label=f"{figure.label}{scale}",

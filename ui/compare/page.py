@@ -34,7 +34,7 @@ from app.comparison.overall.phases import ComparedPhase
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.draft.servers import refuse_programs
 from app.library.scan import ListedRun
 from app.library.spreads import read_spreads
@@ -94,7 +94,7 @@ class ComparisonWriter(PlainWriter):
             self._write_difference(content, difference)
 
     def _write_difference(self, content: Content, difference: PropertyDifference) -> None:
-        name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
+        name = f"{difference.topic}: {one_line(difference.name)}"
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
             self._begin(indent=True)
@@ -241,9 +241,9 @@ class ComparePage(QWidget):
         back = QPushButton(tr("← &Runs"))
         back.setToolTip(tr("Back to library and charts"))
         back.clicked.connect(lambda _checked: self.go_back())
-        self.baseline, self.cut = Choice(tr("Compare with")), Choice(tr("Leave out"))
-        more = ((str(s), tr("{minutes:g} min").format(minutes=s / 60)) for s in _MORE_CUTS_S)
-        self.cut.offer([("0", tr("nothing")), ("30", tr("30 s")), *more])
+        self.baseline, self.cut = Choice(tr("Compare &with")), Choice(tr("Leave &out"))
+        more = ((str(s), f"{number_text(s / 60, 'g')} min") for s in _MORE_CUTS_S)
+        self.cut.offer([("0", tr("nothing")), ("30", "30 s"), *more])
         self.cut.setToolTip(tr("At the start of every run: warm-up that was not measured separately."))
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"

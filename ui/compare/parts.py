@@ -29,6 +29,7 @@ from ui.charts.figures.bars import FigureView, PanelFigure
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
+from ui.widgets.fields import plain
 from ui.widgets.layouts import Flow
 from ui.widgets.texts import ElidedComboBox, mnemonic_label, plain_label, show_tip, tooltip
 
@@ -102,9 +103,9 @@ class Choice(ElidedComboBox):
 
     chosen = Signal()
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, label: str) -> None:
         super().__init__()
-        self.setAccessibleName(name)
+        self.setAccessibleName(plain(label))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setMinimumContentsLength(8)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -240,7 +241,8 @@ class FilterRow(Flow):
         if name == _RUNS:
             return ", ".join(self._chosen[_RUNS])
         chosen = [value for value in _ordered(self._values[name]) if value in self._chosen.get(name, ())]
-        return tr("{name}: {values}").format(name=one_line(name), values=", ".join(chosen) or tr("all"))
+        values = ", ".join(chosen) or tr("all")
+        return f"{one_line(name)}: {values}"
 
     def _show(self) -> None:
         if _RUNS not in self._chosen:

@@ -92,7 +92,7 @@ class ResultView(View):
         self.problems: tuple[str, ...] = ()
         self.figure = FigureView(theme)
         self.show_runs_of_cells(self.figure)
-        self.what, self.published = Choice(tr("Figure")), QCheckBox(tr("&Published figures"))
+        self.what, self.published = Choice(tr("&Figure")), QCheckBox(tr("&Published figures"))
         self.published.setToolTip(
             tr("Published for the same filesystem, RAID level and workload elsewhere; for reference only.")
         )

@@ -46,7 +46,7 @@ from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, Compariso
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.runfile.series import RunData
 from ui.background import BackgroundOp
 from ui.charts.data.lines import BandKind
@@ -111,9 +111,9 @@ class OverTimeView(View):
         self.stack.set_charts(FIRST_CHARTS)
         self.stack.run_clicked.connect(self.focus_asked)
         self.legend = LegendTable(self.stack)
-        self.axis = Choice(tr("Time axis"))
+        self.axis = Choice(tr("&Time"))
         self.axis.offer([(ELAPSED, tr("elapsed time")), (CHECKPOINT, tr("since the last checkpoint"))])
-        self.around = Choice(tr("Lines"))
+        self.around = Choice(tr("&Lines"))
         self.around.offer([(around.value, words) for around, words in _AROUND])
         charts = QPushButton(tr("C&harts …"))
         charts.clicked.connect(self.open_chooser)
@@ -232,7 +232,7 @@ class SweepView(View):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.over = Choice(tr("Over"))
+        self.over = Choice(tr("&Over"))
         row = control_row(self)
         labelled(row, tr("&Over"), self.over)
         self.words = plain_label(parent=self)
@@ -318,7 +318,7 @@ class MultiplesView(View):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.chart = Choice(tr("Chart"))
+        self.chart = Choice(tr("C&hart"))
         self.chart.offer([(chart.id, chart.title) for chart in CHARTS.values()])
         self.figure = FigureView(theme)
         self._words = plain_label()
@@ -368,8 +368,8 @@ def make_phases(content: Content, name: str = OWN) -> PanelFigure | None:
     if not content.phases:
         return None
     panels = tuple(_panel(content, phase, name or phase.figure) for phase in content.phases)
-    note = tr("whiskers: 95 % CI across runs; each phase has its own axis, from zero")
-    return PanelFigure(tr("Each phase separately"), tr("Configuration"), panels, note)
+    note = tr("whiskers: 95 % CI")
+    return PanelFigure(tr("Each phase separately"), titled(tr("configuration")), panels, note)
 
 
 def _panel(content: Content, phase: ComparedPhase, name: str) -> Panel:
@@ -391,7 +391,7 @@ class PhasesView(View):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.what = Choice(tr("Figure"))
+        self.what = Choice(tr("&Figure"))
         self.figure = FigureView(theme)
         row = control_row(self)
         labelled(row, tr("&Figure"), self.what)
@@ -621,7 +621,7 @@ VIEWS: Final = (
     ViewSpec("over-time", tr("Over time"), OverTimeView, has_charts=True),
     ViewSpec("multiples", tr("Side by side"), MultiplesView, lambda it: len(it.runs) > 1, has_charts=True),
     ViewSpec("distribution", tr("Latencies"), DistributionView, _has_latencies),
-    ViewSpec("phases", tr("Phases"), PhasesView, lambda it: bool(it.phases)),
+    ViewSpec("phases", titled(tr("phases")), PhasesView, lambda it: bool(it.phases)),
     ViewSpec("sweep", tr("Sweep"), SweepView, lambda it: any(each.is_swept for each in it.dimensions)),
     ViewSpec("table", tr("Table"), TableView),
 )

@@ -161,7 +161,6 @@ class AgainButton(QPushButton):
         self.as_it_was = menu.addAction(tr("&As it was"))
         self.as_it_was.setToolTip(tr("Runs the same campaign from the start, in a new order"))
         self.with_changes = menu.addAction(tr("With &changes …"))
-        self.with_changes.setToolTip(tr("Opens the wizard with this campaign's settings"))
         self.setMenu(menu)
 
 
@@ -191,7 +190,6 @@ class Header(QWidget):
         self.runs = QPushButton(tr("S&how the runs"), self)
         self.go_on = QPushButton(tr("Re&sume"), self)
         self.again = AgainButton(self)
-        self.stop.setToolTip(tr("Asks what to keep"))
         self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
         first = fill(QHBoxLayout(), (self.run, 1), self.marks, spacing=MEDIUM)
         words = fill(QVBoxLayout(), first, self.campaign, self.disks, spacing=0)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QWi
 from typing_extensions import override
 
 from app.domain.campaign.configuration import MemoryTarget
-from app.domain.text import format_duration, tr
+from app.domain.text import format_duration, titled, tr
 from app.live.snapshot import LiveNumbers, RunSnapshot
 from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
@@ -167,9 +167,9 @@ def _cpu_words(numbers: LiveNumbers, _data: RunData) -> str:
 NUMBERS: Final = (
     NumberSpec(
         "tps",
-        tr("Transactions"),
-        tr("TPS"),
-        tr("TPS"),
+        titled(tr("transactions")),
+        "TPS",
+        "TPS",
         lambda numbers: format_rate(numbers.tps),
         _latency_words,
         lambda data: data.series("pgbench.tps"),
@@ -177,8 +177,8 @@ NUMBERS: Final = (
     ),
     NumberSpec(
         "p99",
-        tr("Latency, {percent}th percentile").format(percent=99),
-        tr("p99, ms"),
+        titled(tr("latency, {percent}th percentile").format(percent=99)),
+        "p99 ms",
         "ms",
         lambda numbers: format_number(numbers.p99_ms),
         lambda numbers, _: "" if numbers.p99_ms is None else tr("of the newest second"),
@@ -187,8 +187,8 @@ NUMBERS: Final = (
     NumberSpec(
         "iops",
         tr("Device operations"),
-        tr("IOPS"),
-        tr("IOPS"),
+        "IOPS",
+        "IOPS",
         lambda numbers: format_rate(numbers.iops),
         _flush_words,
         _sum_of(("storage.reads", ""), ("storage.writes", "")),
@@ -197,7 +197,7 @@ NUMBERS: Final = (
     NumberSpec(
         "cpu",
         tr("CPU of PostgreSQL"),
-        tr("CPU, cores"),
+        "CPU",
         tr("cores"),
         lambda numbers: format_cores(numbers.cpu_server),
         _cpu_words,
@@ -206,8 +206,8 @@ NUMBERS: Final = (
     ),
     NumberSpec(
         "wal",
-        tr("WAL"),
-        tr("WAL, MB/s"),
+        "WAL",
+        "WAL MB/s",
         "MB/s",
         lambda numbers: format_megabytes(numbers.wal_bytes),
         lambda _, data: _checkpoint_words(data),

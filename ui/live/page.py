@@ -7,7 +7,7 @@ now and then to screen readers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +19,10 @@ from typing_extensions import override
 from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.run import Phase, RunState
-from app.domain.text import format_duration, tr
+from app.domain.text import format_duration, titled, tr
 from app.execution.control import Request, send_request
 from app.live.campaign_follower import CampaignFollower, LiveSource, LiveState, SingleRun
-from app.live.snapshot import LogLine, ReplaySource, RunSnapshot, RunSource
+from app.live.snapshot import LiveNumbers, LogLine, ReplaySource, RunSnapshot, RunSource
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
@@ -98,17 +98,15 @@ class Announcer:
 
 def figures_words(run: RunSnapshot) -> str:
     """Return phase, clock and newest figures of a current run, in a sentence."""
-    numbers = run.numbers
-    sentences = [
-        tr("{phase}, {clock}.").format(
-            phase=_phase_of(run), clock=clock_words(run.phase_elapsed_s, run.phase_planned_s)
-        )
-    ]
+    phase = f"{_phase_of(run)}, {clock_words(run.phase_elapsed_s, run.phase_planned_s)}."
+    return " ".join((phase, *_figures(run.numbers)))
+
+
+def _figures(numbers: LiveNumbers) -> Iterator[str]:
     if numbers.tps is not None:
-        sentences.append(tr("{tps} transactions per second.").format(tps=format_rate(numbers.tps)))
+        yield f"{format_rate(numbers.tps)} " + tr("transactions per second") + "."
     if numbers.p99_ms is not None:
-        sentences.append(tr("99th percentile {latency} ms.").format(latency=format_number(numbers.p99_ms)))
-    return " ".join(sentences)
+        yield tr("99th percentile {latency} ms.").format(latency=format_number(numbers.p99_ms))
 
 
 def _phase_of(run: RunSnapshot) -> str:
@@ -120,16 +118,15 @@ def _stage_words(run: RunSnapshot) -> str:
     name = one_line(run.data.name)
     if not run.finished:
         if run.phase_planned_s is None:
-            return tr("{run}: {phase}.").format(run=name, phase=_phase_of(run))
+            return f"{name}: {_phase_of(run)}."
         planned = format_duration(run.phase_planned_s)
         return tr("{run}: {phase}, for {time}.").format(run=name, phase=_phase_of(run), time=planned)
     if run.state is not RunState.DONE:
-        return tr("{run}: {problem}").format(run=name, problem=run_problem(run))
+        return f"{name}: {run_problem(run)}"
     numbers = shown_numbers(run)
     if format_rate(numbers.tps) == NOTHING:
         return tr("{run} has ended.").format(run=name)
-    sentence = tr("{run} has ended: {tps} transactions per second, 99th percentile {latency} ms.")
-    return sentence.format(run=name, tps=format_rate(numbers.tps), latency=format_number(numbers.p99_ms))
+    return " ".join((tr("{run} has ended.").format(run=name), *_figures(numbers)))
 
 
 def _end_words(watched: LiveState) -> str:
@@ -371,12 +368,12 @@ class LivePage(QWidget):
         layout.addWidget(self.log)
         self.replay.hide()
         self.command.setFont(self._theme.fixed_font(0.95))
-        self.command.setAccessibleName(tr("Executed commands"))
+        self.command.setAccessibleName(titled(tr("commands")))
         self.charts_button.setCheckable(True)
         self.charts_button.setToolTip(tr("The last run of the campaign, second by second"))
         self.charts_button.hide()
         self.log_button.setCheckable(True)
-        self.log_button.setToolTip(tr("Events of the run, and the programs that were executed"))
+        self.log_button.setToolTip(tr("Events of the run, and executed programs"))
 
     def _connect(self) -> None:
         self.poller.watched.connect(self._on_watched)
@@ -526,7 +523,7 @@ class LivePage(QWidget):
 
     def _banner_text(self, watched: LiveState) -> str:
         if watched.ended and self._request is Request.DISCARD:
-            return tr("The run that was being measured was discarded, as you asked.")
+            return tr("The run was discarded, as you asked.")
         return join_problems(banner_text(watched), self._problem)
 
     # Stopping

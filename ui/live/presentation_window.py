@@ -141,9 +141,10 @@ MOST_LINES: Final = 5
 
 _SHARE_OF_HEIGHT: Final = 0.075
 
-HINT: Final = tr(
-    "→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C the one before   "  # noqa: RUF001
-    "B restart   D light, dark, projector   H keys   Esc end"
+KEYS: Final = tr("B restart   D light, dark, projector   H keys   Esc end")
+HINT: Final = (
+    tr("→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C the one before")  # noqa: RUF001
+    + f"   {KEYS}"
 )
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, titled, tr
 from app.live.snapshot import SPEEDS, ReplaySource
 from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
@@ -82,11 +82,11 @@ class ReplayBar(QWidget):
         self.clock.setAccessibleName(tr("Time of the replay"))
         self.before.setAccessibleName(tr("Previous checkpoint"))
         self.after.setAccessibleName(tr("Next checkpoint"))
-        self.before.setToolTip(tr("Jump to just before the previous checkpoint (Shift+C)"))
-        self.after.setToolTip(tr("Jump to just before the next checkpoint (C)"))
+        self.before.setToolTip(f"{self.before.accessibleName()} (Shift+C)")
+        self.after.setToolTip(f"{self.after.accessibleName()} (C)")
         self.play.setToolTip(tr("Pause or continue (P); J and L jump by 10 s"))
         self.speed.setToolTip(tr("Recorded seconds per second ([ and ])"))
-        self.speed.setAccessibleName(tr("Speed of the replay"))
+        self.speed.setAccessibleName(titled(tr("speed of the replay")))
 
     def _add_keys(self) -> None:
         keys = {

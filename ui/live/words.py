@@ -7,7 +7,7 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.domain.run import Phase, RunState
 from app.domain.storage_plan.words import place_words
-from app.domain.text import format_duration, number_text, tr, trn
+from app.domain.text import format_duration, number_text, titled, tr, trn
 from app.execution.control import Request
 from app.live.campaign_follower import CampaignStatus, LiveState
 from app.runfile.metadata.typed_json import or_none
@@ -22,7 +22,7 @@ PHASE_NAMES: Final = {
     Phase.INITDB: tr("Prepare"),
     Phase.LOAD: tr("Load"),
     Phase.SETTLE: tr("Settle"),
-    Phase.WARM_UP: tr("Warm-up"),
+    Phase.WARM_UP: titled(tr("warm-up")),
     Phase.MAINTENANCE: tr("Maintenance"),
     Phase.PART: tr("Measure"),
     Phase.MEASURE: tr("Measure"),
@@ -88,7 +88,7 @@ def disk_words(data: RunData) -> str:
     if plan is None:
         return ""
     serials = ", ".join(one_line(disk.serial) for _, disk in plan.members())
-    return tr("{place} ({serials})").format(place="; ".join(place_words(plan).splitlines()), serials=serials)
+    return f"{'; '.join(place_words(plan).splitlines())} ({serials})"
 
 
 def campaign_words(watched: LiveState, request: Request | None) -> str:
@@ -113,7 +113,7 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
     if request is not None:
         parts.append(REQUEST_WORDS[request])
     elif status.left_s is not None and status.left_s > 0:
-        parts.append(tr("about {time} left in all").format(time=format_duration(status.left_s)))
+        parts.append(tr("about {time} left").format(time=format_duration(status.left_s)))
     return " · ".join(parts)
 
 
@@ -130,32 +130,22 @@ def awaited_words(watched: LiveState) -> str:
 def _end_words(status: CampaignStatus) -> str:
     states = [run.state for run in status.runs]
     done, total = states.count(RunState.DONE), status.total
+    words = trn("{done} of {total} run is done", "{done} of {total} runs are done", total)
+    words = words.format(done=done, total=total)
+    how = tr("stopped")
     if done == total and total:
-        return trn("finished: {total} of {total} run", "finished: {total} of {total} runs", total).format(
-            total=total
-        )
-    if RunState.INCOMPLETE in states:
-        return trn(
-            "its runner died: {done} of {total} run is done",
-            "its runner died: {done} of {total} runs are done",
-            total,
-        ).format(done=done, total=total)
-    if RunState.FAILED in states:
-        failed = states.count(RunState.FAILED)
-        words = trn(
-            "ended: {done} of {total} run is done, {failed} failed",
-            "ended: {done} of {total} runs are done, {failed} failed",
-            total,
-        )
-        return words.format(done=done, total=total, failed=failed)
-    words = trn("stopped: {done} of {total} run is done", "stopped: {done} of {total} runs are done", total)
-    return words.format(done=done, total=total)
+        how = tr("ended")
+    elif RunState.INCOMPLETE in states:
+        how = tr("its runner died")
+    elif failed := states.count(RunState.FAILED):
+        return ", ".join((tr("ended") + f": {words}", f"{failed} " + tr("failed")))
+    return f"{how}: {words}"
 
 
 def quiet_words(quiet_s: float) -> str:
     """Return the message about a live runner that writes nothing."""
     words = tr(
-        "No new data for {seconds:.0f} s. The runner is alive but waiting for disk or CPU; these are the "
+        "No new data for {seconds:.0f} s: the runner is waiting for disk or CPU. These are the "
         "last numbers received."
     )
     return words.format(seconds=quiet_s)

@@ -12,7 +12,7 @@ from app.analysis.facts import RunFacts, kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.label_shortening import identity_of
 from app.domain.errors import FootingError
-from app.domain.text import tr, trn
+from app.domain.text import titled, tr, trn
 from app.library.spreads import read_spreads
 from app.live.race import Race, make_race, take_runs
 from app.report.run_tables import common, days
@@ -83,14 +83,14 @@ def load_race(
 
 def setting_words(runs: Sequence[RunFacts]) -> str:
     """Return storage, machine, load and source of runs in one line: what all of them share."""
-    machine, workload = tr("Machine"), tr("Workload")
+    machine, workload = titled(tr("machine")), tr("Workload")
     clients = common(runs, workload, "clients")
     devices, notes = {run.devices for run in runs}, {run.note for run in runs}
     source = re.split(r"[,.;](?:\s|$)", notes.pop(), maxsplit=1)[0] if len(notes) == 1 else ""
     parts = (
         common(runs, machine, tr("storage")) or (one_line(devices.pop()) if len(devices) == 1 else ""),
         common(runs, machine, tr("processor")),
-        f"PostgreSQL {version}" if (version := common(runs, tr("PostgreSQL"), "version")) else "",
+        f"PostgreSQL {version}" if (version := common(runs, "PostgreSQL", "version")) else "",
         common(runs, workload, tr("transactions")),
         trn("{count} client", "{count} clients", int(clients)).format(count=clients)
         if clients.isdigit()

@@ -29,7 +29,7 @@ from ui.charts.painting.sheet_painting import CENTRE, LEFT, RIGHT
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import Content
 from ui.compare.figures import TPS, make_figure
-from ui.live.presentation_window import FullScreenWindow, Keys
+from ui.live.presentation_window import KEYS, FullScreenWindow, Keys
 from ui.live.words import NOTHING, format_rate, signed_clock
 from ui.race.content import RaceContent
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Scheme, Theme, painting
@@ -355,9 +355,12 @@ _MOST_OF_BOARD: Final = 0.58
 _SAID_EVERY_S: Final = 10.0
 """Seconds between two announcements: leaders may change every second."""
 
-HINT: Final = tr(
-    "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   C next checkpoint   "  # noqa: RUF001
-    "Shift: the one before   B restart   D light, dark, projector   H keys   Esc end"
+HINT: Final = (
+    tr(
+        "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   "  # noqa: RUF001
+        "C next checkpoint   Shift: the one before"
+    )
+    + f"   {KEYS}"
 )
 
 

@@ -39,7 +39,7 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 from app.domain.errors import FootingError, UsageError
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.export.runs import with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.report.findings import Findings
@@ -51,7 +51,7 @@ from ui.background import BackgroundOp
 from ui.report.canvas import PAPERS
 from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
-from ui.widgets.fields import OrderedList
+from ui.widgets.fields import OrderedList, plain
 from ui.widgets.layouts import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ElidedComboBox, plain_label
@@ -121,7 +121,7 @@ class SectionList(OrderedList):
     """Every section of a report."""
 
     def __init__(self, sections: Sequence[Section], parent: QWidget | None = None) -> None:
-        super().__init__(tr("Sections"), parent)
+        super().__init__(plain(tr("&Sections")), parent)
         always = tr("{section} (always there)").format(section=SECTION_LABELS[Section.RUNS])
         labels = {**SECTION_LABELS, Section.RUNS: always}
         others = (each for each in Section if each not in sections)
@@ -290,7 +290,7 @@ _KINDS: Final = {
     "html": tr("Report as a web page (HTML)"),
     "png": tr("Charts as a picture (PNG)"),
     "svg": tr("Charts as a drawing (SVG)"),
-    "txt": tr("Winning setup, to take with you (text)"),
+    "txt": tr("Winning setup, to take with you"),
 }
 
 _REPORTS: Final = frozenset({"pdf", "html"})
@@ -334,7 +334,7 @@ class ReportDialog(QDialog):
         set_reading_tab_order(self)
         self._asked, self._settings = asked, settings
         self._op: BackgroundOp[Path] | None = None
-        self.setWindowTitle(tr("Report"))
+        self.setWindowTitle(plain(tr("Re&port …")).removesuffix(" …"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.kind = _choices(_KINDS)
         self.paper = _choices({name: paper.name for name, paper in PAPERS.items()})
@@ -365,7 +365,7 @@ class ReportDialog(QDialog):
             tr("Of the ticked run.") if count == 1 else tr("Of the {count} ticked runs.").format(count=count)
         )
         if count > 1:
-            sentence += " " + tr("The others are compared with the configuration of the first.")
+            sentence += " " + titled(tr("the others are compared with the configuration of the first")) + "."
         lead = plain_label(sentence)
         lead.setWordWrap(True)
         self.form.fields.insertRow(0, tr("Pap&er"), self.paper)

@@ -12,7 +12,6 @@ from PySide6.QtCore import QSizeF
 from PySide6.QtGui import QPainter
 
 from app.domain.columns import Alignment, AnyColumn, CellKind, Column
-from app.domain.text import tr
 from app.report.blocks import (
     BarFigure,
     Block,
@@ -449,7 +448,7 @@ class PageLayout:
             end_s = max(map(self._charts.end_s, grid.figures))
             figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
             spec = CHARTS[figures[0].chart]
-            title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
+            title = f"{chart_title(spec, figures[0].traces)}, {spec.unit}"
             kind = TYPES[TextRole.SUBHEADING]
             lines = paragraph(self._canvas, title, kind, self._width, after=1.0) if grid.headed else []
             yield from (replace(piece, with_next=True) for piece in lines)

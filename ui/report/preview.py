@@ -14,7 +14,7 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.export.runs import with_readable
 from app.report.blocks import Report
 from app.report.findings import Findings
@@ -134,7 +134,7 @@ class ReportPreview(QWidget):
         self.page.describe = self._accessible_text
         self.page.setWordWrap(True)
         self.page.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.page.setAccessibleName(tr("Preview of the page"))
+        self.page.setAccessibleName(tr("Page"))
         self.page.setMinimumSize(220, 300)
         self.where = plain_label()
         self.where.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -239,7 +239,7 @@ class ReportPreview(QWidget):
         image = self._pages.paint(self._number, max(1, round(width * ratio)))
         image.setDevicePixelRatio(ratio)
         self.page.setPixmap(QPixmap.fromImage(image))
-        sentence = tr("Page {number} of {count}").format(number=self._number + 1, count=self.pages)
+        sentence = titled(tr("page {number} of {count}")).format(number=self._number + 1, count=self.pages)
         self.where.setText(sentence)
         self.back.setEnabled(self._number > 0)
         self.on.setEnabled(self._number < self.pages - 1)

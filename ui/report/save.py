@@ -548,8 +548,8 @@ def save(
     """
     ending = request.output.suffix.lower()
     if ending not in ENDINGS:
-        message = tr("“{suffix}” is not a file type of a report or picture; use one of {known}.")
-        found = message.format(suffix=request.output.suffix or request.output.name, known=", ".join(ENDINGS))
+        message = tr("“{word}” is not allowed here; use one of {known}.")
+        found = message.format(word=request.output.suffix or request.output.name, known=", ".join(ENDINGS))
         raise UsageError(found, hint=did_you_mean(ending, ENDINGS))
     check_output(request.output, replace=request.replace)
     if left_out is None:
@@ -568,8 +568,8 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
     if ending == ".pdf":
         paper = PAPERS.get(request.paper)
         if paper is None:
-            message = tr("“{paper}” is not a known paper size; use one of {known}.")
-            raise UsageError(message.format(paper=request.paper, known=", ".join(PAPERS)))
+            message = tr("“{word}” is not allowed here; use one of {known}.")
+            raise UsageError(message.format(word=request.paper, known=", ".join(PAPERS)))
         return report_pdf(read_report(request.runs, request.options), paper, progress)
     if ending == ".html":
         return report_html(read_report(request.runs, request.options)).encode()

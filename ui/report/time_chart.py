@@ -255,7 +255,7 @@ def chart_title(spec: ChartSpec, traces: Sequence[Trace]) -> str:
     """Return the title of a chart; with the curve if it shows one of several."""
     shown = {curve.label for trace in traces for curve in _curves(spec, trace)}
     if len(spec.curves) > 1 and len(shown) == 1:
-        return tr("{chart}, {curve}").format(chart=spec.title, curve=shown.pop())
+        return f"{spec.title}, {shown.pop()}"
     return spec.title
 
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 from app.domain.text import tr
 from ui.icons import set_icon
 from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.fields import plain
 from ui.widgets.layouts import fill
 from ui.widgets.texts import show_tip, wrapped_label
 
@@ -40,8 +41,8 @@ class Notice(QFrame):
         self.action, self.other = QPushButton(self), QPushButton(self)
         self.close_button = QToolButton(self)
         self.close_button.setAutoRaise(True)
-        self.close_button.setAccessibleName(tr("Close"))
-        show_tip(self.close_button, tr("Close"))
+        self.close_button.setAccessibleName(plain(tr("&Close")))
+        show_tip(self.close_button, plain(tr("&Close")))
         set_icon(self.close_button, "x", theme)
         layout = fill(QHBoxLayout(self), (self.words, 1), margins=(MEDIUM, SMALL))
         for button in (self.action, self.other, self.close_button):

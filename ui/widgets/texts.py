@@ -54,7 +54,7 @@ from app.analysis.labels import (
 )
 from app.domain.errors import Problem
 from app.domain.run import RunState
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.library.scan import ListedRun
 from ui.theme import SMALL, TINY, Theme, painting
 from ui.widgets.layouts import fill
@@ -126,7 +126,7 @@ def second_line(run: ListedRun) -> str:
     if entry.filesystem:
         parts.append(one_line(entry.filesystem))
     if entry.p99_ms is not None:
-        parts.append(tr("p99 {value:.3g} ms").format(value=entry.p99_ms))
+        parts.append(f"p99 {number_text(entry.p99_ms, '.3g')} ms")
     parts += [f"#{one_line(tag)}" for tag in entry.tags]
     return SEPARATOR.join(parts)
 

@@ -372,7 +372,7 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.campaigns.live_page:
             return  # it says so itself
         sentence = tr("The campaign has ended; its runs are in the library.")
-        self.notice.show_message(sentence, tr("&Show its runs"), lambda: self._show_campaign(folder))
+        self.notice.show_message(sentence, tr("S&how the runs"), lambda: self._show_campaign(folder))
 
     def _follow_page(self) -> None:
         page = self.pages.currentWidget()

@@ -34,7 +34,7 @@ from app.campaign_file.recipes.head import Recipe
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError, Problem, UsageError
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.draft.draft import CampaignDraft, DraftFlow
 from app.draft.fields.state import Step
 from app.draft.servers import keep_agreement, refuse_programs
@@ -195,8 +195,8 @@ def _write(campaign: Campaign, path: Path, agreed: str) -> str:
 _LABELS: Final = {
     Step.WHERE: tr("Where"),
     Step.DISKS: tr("Disks and RAID"),
-    Step.FILESYSTEM: tr("Filesystem"),
-    Step.POSTGRESQL: tr("PostgreSQL"),
+    Step.FILESYSTEM: titled(tr("filesystem")),
+    Step.POSTGRESQL: "PostgreSQL",
     Step.WORKLOAD: tr("Workload"),
     Step.MORE: tr("More to compare"),
     Step.REVIEW: tr("Review"),
@@ -308,7 +308,7 @@ class Wizard(QDialog):
         set_reading_tab_order(self)
         self._settings = settings if settings is not None else QSettings()
         self._library = library
-        self.setWindowTitle(tr("New benchmark"))
+        self.setWindowTitle(plain(tr("&New benchmark")))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.theme = theme
         self.draft = draft or CampaignDraft()
@@ -336,7 +336,7 @@ class Wizard(QDialog):
         self.reason = Text(self.theme, role="muted")
         self.back = QPushButton(tr("&Back"))
         self.next = QPushButton()
-        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel = QPushButton(plain(tr("&Cancel")))
         self.files = CampaignFiles(self)
         self.stack = QStackedWidget()
         for button in (self.back, self.cancel):

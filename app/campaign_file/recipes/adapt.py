@@ -374,7 +374,7 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
         return Adapted(campaign)
     least = head.disks or most
     if not least <= len(serials) <= most or len(set(serials)) != len(serials):
-        wanted = str(least) if least == most else tr("{least} to {most}").format(least=least, most=most)
+        wanted = str(least) if least == most else tr("{low} to {high}").format(low=least, high=most)
         message = tr("Spare disks needed: {wanted}, all different; given: {count}.")
         hint = tr("Name them with --disks SERIAL,SERIAL,…; “pgfooting disks” lists the spare ones.")
         raise UsageError(message.format(wanted=wanted, count=len(set(serials))), hint=hint)

@@ -16,7 +16,7 @@ from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
-from app.domain.text import number_text, tr, trn
+from app.domain.text import number_text, titled, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
 from app.importers.runs.discovery import SkippedFile, shown
 from app.library.entries import default_library
@@ -38,7 +38,11 @@ class _ProgressLine:
         self._last = ""
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        head = tr("run {done} of {total}: ").format(done=done + 1, total=total) if total else tr("looking: ")
+        head = (
+            titled(tr("run {number} of {total}").format(number=done + 1, total=total)) + ": "
+            if total
+            else tr("Looking …") + " "
+        )
         text = head + plain(what)
         if not what:
             text = ""
@@ -115,16 +119,16 @@ def _tps(run: ImportedRun) -> str:
 
 
 IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
-    Column("id", tr("id"), lambda run: run.id[:8], CellKind.LABEL),
-    Column("run", tr("run"), lambda run: run.name, CellKind.WORDS),
-    Column("tps", tr("TPS"), _tps),
+    Column("id", tr("Id"), lambda run: run.id[:8], CellKind.LABEL),
+    Column("run", tr("Run"), lambda run: run.name, CellKind.WORDS),
+    Column("tps", "TPS", _tps),
     Column(
         "tps_source",
         tr("TPS by the second"),
         lambda run: run.tps_source or tr("not known"),
         CellKind.WORDS,
     ),
-    Column("marks", tr("marks"), _marks, CellKind.WORDS, optional=1),
+    Column("marks", tr("Marks"), _marks, CellKind.WORDS, optional=1),
 )
 """Columns of the imported runs."""
 
@@ -136,17 +140,17 @@ def _print_missing(runs: Sequence[ImportedRun], console: Console) -> None:
         for gap in dict.fromkeys(each.missing):
             found.setdefault(gap, []).append(each.name)
     if found:
-        _section(console, tr("Not known"))
+        _section(console, titled(tr("not known")))
     for (what, reason), names in found.items():
         print_line(console, f"{what}: {reason} {_whose(names, len(runs))}".strip())
 
 
 def _whose(names: Sequence[str], total: int) -> str:
     if len(names) == total:
-        return tr("(all)") if total > 1 else ""
+        return "(" + tr("all") + ")" if total > 1 else ""
     shown = ", ".join(names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
-    return f"({shown})" if more <= 0 else tr("({names} and {more} more)").format(names=shown, more=more)
+    return f"({shown})" if more <= 0 else tr("{names} and {count} more").format(names=shown, count=more)
 
 
 def _print_notes(runs: Sequence[ImportedRun], console: Console) -> None:
@@ -167,7 +171,7 @@ def _print_left(found: Sequence[SkippedFile], console: Console) -> None:
             print_line(console, text, style="yellow")
     others = [each for each in left if not each.is_problem]
     if others:
-        _section(console, tr("Not used"))
+        _section(console, titled(tr("not used")))
         by_reason: dict[str, Counter[str]] = {}
         for each in others:
             by_reason.setdefault(each.reason, Counter())[each.path.rpartition("/")[2]] += 1

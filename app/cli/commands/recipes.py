@@ -27,7 +27,7 @@ from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError, did_you_mean
-from app.domain.text import CALLED, tr
+from app.domain.text import CALLED, titled, tr
 from app.hosts.folders.own_folders import server_account
 from app.process.starter import CommandOutcome
 from app.terminal.plain_text import print_left_out
@@ -40,12 +40,14 @@ def _disks(recipe: Recipe) -> str:
 
 
 RECIPE_COLUMNS: Final[tuple[Column[Recipe], ...]] = (
-    Column("question", tr("question"), lambda recipe: recipe.head.question, CellKind.WORDS),
-    Column("recipe", tr("recipe"), lambda recipe: recipe.name, CellKind.LABEL),
-    Column("disks", tr("spare disks"), _disks),
-    Column("server", tr("server"), lambda recipe: tr("yes") if recipe.head.server else "", CellKind.LABEL),
-    Column("quick", tr("quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
-    Column("summary", tr("what is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
+    Column("question", tr("Question"), lambda recipe: recipe.head.question, CellKind.WORDS),
+    Column("recipe", tr("Recipe"), lambda recipe: recipe.name, CellKind.LABEL),
+    Column("disks", tr("Spare disks"), _disks),
+    Column(
+        "server", titled(tr("server")), lambda recipe: tr("yes") if recipe.head.server else "", CellKind.LABEL
+    ),
+    Column("quick", tr("Quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
+    Column("summary", tr("What is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
 )
 """Columns of the list of recipes."""
 
@@ -94,10 +96,10 @@ def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     ]
     if head.quick is not None:
         kept = ", ".join(head.quick.configurations)
-        messages = [tr("Only: {names}.").format(names=kept)] if kept else []
+        messages = [tr("Only {labels}.").format(labels=kept)] if kept else []
         parts.append((tr("The quick variant (--quick)"), [*messages, head.quick.cannot_show]))
     steps = enumerate(server_steps(recipe.name, campaign, head), 1)
-    numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in steps]
+    numbered = [f"{at}. {step}" for at, step in steps]
     parts.append((tr("On a server that already runs (--server), step by step"), numbered))
     for title, sentences in parts:
         if sentences:
@@ -113,9 +115,7 @@ def _needs(head: RecipeHead, most: int) -> list[str]:
     """Return a recipe's requirements, a sentence each."""
     lines: list[str] = []
     if head.disks:
-        count = (
-            str(most) if most == head.disks else tr("{least} to {most}").format(least=head.disks, most=most)
-        )
+        count = str(most) if most == head.disks else tr("{low} to {high}").format(low=head.disks, high=most)
         lines.append(
             tr("Spare disks, which are erased: {count} (--disks SERIAL,SERIAL,…).").format(count=count)
         )
@@ -165,5 +165,5 @@ def refuse_mistaken_recipe(path: Path) -> None:
     """
     near = did_you_mean(path.stem[:80], [recipe.name for recipe in list_recipes()])
     if near:
-        message = tr("There is no campaign file {path}. Names of recipes have no file ending.")
+        message = tr("{path} does not exist. Names of recipes have no file ending.")
         raise UsageError(f"{message.format(path=path)} {near}")

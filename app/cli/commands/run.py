@@ -35,7 +35,7 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.run import RunState
 from app.domain.storage_plan.words import place_words
-from app.domain.text import MIB, format_size, number_text, tr
+from app.domain.text import MIB, format_size, number_text, titled, tr
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.control import Cancellable
@@ -92,16 +92,20 @@ def _place(each: ResolvedConfiguration) -> str:
 
 PLAN_COLUMNS: Final = (
     Column[ResolvedConfiguration](
-        "configuration", tr("Configuration"), lambda each: each.configuration.name, CellKind.WORDS
+        "configuration", titled(tr("configuration")), lambda each: each.configuration.name, CellKind.WORDS
     ),
     Column[ResolvedConfiguration]("place", tr("Data in"), _place, CellKind.WORDS, optional=1),
     Column[ResolvedConfiguration](
-        "postgresql", tr("PostgreSQL"), lambda each: each.installation.version, CellKind.LABEL, optional=2
+        "postgresql", "PostgreSQL", lambda each: each.installation.version, CellKind.LABEL, optional=2
     ),
-    Column[ResolvedConfiguration]("scale", tr("Scale"), lambda each: number_text(each.scale.scale, ",")),
-    Column[ResolvedConfiguration]("data", tr("Data"), lambda each: format_size(each.scale.data_bytes)),
     Column[ResolvedConfiguration](
-        "clients", tr("Clients"), lambda each: str(each.configuration.workload.clients)
+        "scale", titled(tr("scale")), lambda each: number_text(each.scale.scale, ",")
+    ),
+    Column[ResolvedConfiguration](
+        "data", titled(tr("data")), lambda each: format_size(each.scale.data_bytes)
+    ),
+    Column[ResolvedConfiguration](
+        "clients", titled(tr("clients")), lambda each: str(each.configuration.workload.clients)
     ),
 )
 """Columns of the configurations in a plan."""
@@ -156,7 +160,7 @@ class QueuedEnd:
         if self.result is None:
             return ""
         done = {each.planned.number for each in self.result.results if each.state is RunState.DONE}
-        return tr("{done} of {total}").format(done=len(done), total=self.result.campaign.total_runs)
+        return tr("{number} of {count}").format(number=len(done), count=self.result.campaign.total_runs)
 
     @property
     def failed(self) -> str:
@@ -184,11 +188,11 @@ class QueuedEnd:
 
 
 _COLUMNS: Final = (
-    Column[QueuedEnd]("campaign", tr("campaign"), lambda each: each.name, CellKind.LABEL),
-    Column[QueuedEnd]("runs", tr("runs done"), lambda each: each.runs),
-    Column[QueuedEnd]("failed", tr("failed"), lambda each: each.failed),
-    Column[QueuedEnd]("end", tr("end"), lambda each: each.end, CellKind.WORDS),
-    Column[QueuedEnd]("folder", tr("folder"), lambda each: each.folder, CellKind.WORDS),
+    Column[QueuedEnd]("campaign", tr("Campaign"), lambda each: each.name, CellKind.LABEL),
+    Column[QueuedEnd]("runs", tr("Runs done"), lambda each: each.runs),
+    Column[QueuedEnd]("failed", titled(tr("failed")), lambda each: each.failed),
+    Column[QueuedEnd]("end", tr("End"), lambda each: each.end, CellKind.WORDS),
+    Column[QueuedEnd]("folder", titled(tr("folder")), lambda each: each.folder, CellKind.WORDS),
 )
 
 

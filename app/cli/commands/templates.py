@@ -14,7 +14,7 @@ from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import BusyError, ExitStatus, UsageError
 from app.domain.json_value import Json
-from app.domain.text import CALLED, format_size, tr
+from app.domain.text import CALLED, format_size, titled, tr
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.own_folders import server_account, templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
@@ -33,14 +33,14 @@ def _made(epoch_s: float) -> str:
 
 
 TEMPLATE_COLUMNS: Final[tuple[Column[Template], ...]] = (
-    Column("id", tr("id"), lambda each: each.key.id, CellKind.LABEL),
-    Column("version", tr("PostgreSQL"), lambda each: each.key.version, CellKind.LABEL),
-    Column("scale", tr("scale"), lambda each: str(each.key.scale)),
-    Column("rows", tr("rows"), lambda each: ratio_words(each.key.compressibility), CellKind.WORDS),
-    Column("page", tr("page"), lambda each: format_size(each.key.page_bytes)),
-    Column("checksums", tr("checksums"), lambda each: tr("on") if each.key.checksums else tr("off")),
-    Column("size", tr("size"), lambda each: format_size(each.content.size_bytes)),
-    Column("made", tr("made"), lambda each: _made(each.made_epoch_s), CellKind.LABEL),
+    Column("id", tr("Id"), lambda each: each.key.id, CellKind.LABEL),
+    Column("version", "PostgreSQL", lambda each: each.key.version, CellKind.LABEL),
+    Column("scale", titled(tr("scale")), lambda each: str(each.key.scale)),
+    Column("rows", tr("Rows"), lambda each: ratio_words(each.key.compressibility), CellKind.WORDS),
+    Column("page", tr("Page"), lambda each: format_size(each.key.page_bytes)),
+    Column("checksums", tr("Checksums"), lambda each: tr("on") if each.key.checksums else tr("off")),
+    Column("size", tr("Size"), lambda each: format_size(each.content.size_bytes)),
+    Column("made", tr("Made"), lambda each: _made(each.made_epoch_s), CellKind.LABEL),
 )
 """Columns of the list of templates."""
 
@@ -68,7 +68,7 @@ def templates_command(arguments: argparse.Namespace) -> int:
         print_line(console, tr("No data sets are kept in {folder}.").format(folder=store.folder))
     else:
         total = format_size(sum(each.content.size_bytes for each in found))
-        print_line(console, tr("{folder}: {total}").format(folder=store.folder, total=total))
+        print_line(console, f"{store.folder}: {total}")
         print_table(console, TEMPLATE_COLUMNS, found)
     for folder in unknown:
         print_line(console, tr("{folder} has no readable description.").format(folder=folder), style="yellow")
@@ -101,4 +101,4 @@ def _remove(store: TemplateStore, wanted: str) -> None:
             raise BusyError(tr("A campaign is using {folder}.").format(folder=store.folder))
         for folder in chosen:
             store.remove(folder)
-            sys.stdout.write(plain(tr("{folder} was removed.").format(folder=folder)) + "\n")
+            sys.stdout.write(plain(tr("{path} was removed.").format(path=folder)) + "\n")

@@ -51,6 +51,6 @@ def become_window(arguments: Sequence[str]) -> NoReturn:
         # The interpreter of this process, and arguments that argparse has read.
         os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
     except OSError as error:
-        message = tr("The window could not be started ({path}: {reason}).")
-        message = message.format(path=sys.executable, reason=error.strerror)
+        message = tr("{program} could not be started: {reason}.")
+        message = message.format(program=sys.executable, reason=error.strerror)
         raise UsageError(message, hint=window_hint()) from error

@@ -27,7 +27,7 @@ from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec, Safety
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.storage.layout.disk_target import (
     Reason,
     Support,
@@ -147,7 +147,7 @@ def _show_filesystem(spec: FilesystemSpec, support: Support, console: Console) -
     print_line(console, spec.label, style="bold")
     print_sentence(console, spec.good_for)
     for reason in filesystem_availability(spec, support).reasons:
-        sentence = tr("Not here: {reason} {remedy}").format(reason=reason.message, remedy=reason.remedy)
+        sentence = tr("Not here: {reason}").format(reason=f"{reason.message} {reason.remedy}")
         print_sentence(console, sentence.rstrip(), style="yellow")
     for option in spec.options:
         _show_option(option, support, console)
@@ -187,7 +187,7 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
 
 def _show_preset(spec: FilesystemSpec, preset: FilesystemPreset, support: Support, console: Console) -> None:
     print_line(console, "")
-    print_line(console, tr("Preset {id}: {label}").format(id=preset.id, label=preset.label), style="bold")
+    print_line(console, tr("Preset {name}").format(name=preset.id) + f": {preset.label}", style="bold")
     for choice in preset.choices:
         _paragraph(console, f"{choice.option} = {_words(choice.value)}: {choice.why} ({choice.source})")
     for problem in preset_problems(spec, preset, support.versions):
@@ -204,7 +204,7 @@ def _value_reasons(option: OptionSpec, support: Support) -> Iterator[str]:
             reasons.setdefault(reason, []).append(_words(value))
     for reason, values in reasons.items():
         shown = values[0] if len(values) == 1 else f"{values[0]} … {values[-1]}"
-        yield tr("{values} not here: {reason}").format(values=shown, reason=reason)
+        yield f"{shown}: " + tr("Not here: {reason}").format(reason=reason)
 
 
 def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
@@ -241,8 +241,8 @@ def _here(spec: FilesystemSpec, option: OptionSpec, support: Support) -> str:
 
 
 OPTION_COLUMNS: Final[tuple[Column[_Offered], ...]] = (
-    Column("filesystem", tr("Filesystem"), lambda row: row.spec.id, CellKind.LABEL),
-    Column("option", tr("Option"), lambda row: row.option.id, CellKind.LABEL),
+    Column("filesystem", titled(tr("filesystem")), lambda row: row.spec.id, CellKind.LABEL),
+    Column("option", titled(tr("option")), lambda row: row.option.id, CellKind.LABEL),
     Column("when", tr("When"), lambda row: row.option.stage.value, CellKind.LABEL, optional=1),
     Column("default", tr("Default"), lambda row: _default(row.option), CellKind.LABEL, optional=2),
     Column("costs", tr("Costs"), lambda row: _safety(row.option), CellKind.WORDS),

@@ -16,8 +16,8 @@ from app.domain.text import CALLED, tr
 from app.manual.chapters import CHAPTERS, Chapter, chapter_title, find_chapter
 
 CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
-    Column("chapter", tr("chapter"), lambda chapter: chapter.id, CellKind.LABEL),
-    Column("title", tr("title"), chapter_title, CellKind.WORDS),
+    Column("chapter", tr("Chapter"), lambda chapter: chapter.id, CellKind.LABEL),
+    Column("title", tr("Title"), chapter_title, CellKind.WORDS),
 )
 """Columns of the list of chapters."""
 

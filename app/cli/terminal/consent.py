@@ -132,8 +132,8 @@ class ErasureQuestion:
         for name in self.confirmed:
             found = find_disks(name, disks)
             if len(found) != 1:
-                message = tr("--erase {name!q}: this is not a disk of the campaign. Nothing was touched.")
-                raise UsageError(message.format(name=plain(name)), hint=_names(disks))
+                message = tr("{option} {name}: the campaign has nothing by that name. Nothing was done.")
+                raise UsageError(message.format(option="--erase", name=plain(name)), hint=_names(disks))
             confirmed.add(found[0].identity.device_number)
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
 
@@ -153,7 +153,7 @@ def ask_for_tail(disk: Disk, prompt: str, ask: Ask | None = None) -> None:
     tail = disk.identity.tail()
     serial = plain(name_of(disk))
     prompt = prompt.format(count=len(tail), serial=serial)
-    if not _is_typed(tail, prompt, ask, tr("Stopped. Nothing was touched.")):
+    if not _is_typed(tail, prompt, ask, tr("Stopped. Nothing was done.")):
         message = tr("The disk {serial} was not confirmed. Nothing was touched.")
         raise RefusedError(message.format(serial=serial))
 
@@ -189,7 +189,7 @@ def name_of(disk: Disk) -> str:
 
 
 def _names(disks: Sequence[Disk]) -> str:
-    return tr("Its disks are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
+    return tr("There are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
 
 
 def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
@@ -267,20 +267,20 @@ class LoadQuestion:
         try:
             typed = (self.ask or _ask_terminal)(tr("Type yes to connect: "))
         except EOFError as error:
-            raise CancelledError(tr("Stopped. Nothing was sent there.")) from error
+            raise CancelledError(tr("Stopped. Nothing was done.")) from error
         if typed.strip().lower() != _YES:
-            raise RefusedError(tr("You did not agree. Nothing was sent there."))
+            raise RefusedError(tr("You did not agree. Nothing was started."))
 
     def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
             if name not in names:
-                message = tr("--load {name}: this is not a server of the campaign. Nothing was done there.")
-                hint = tr("Its servers are: {names}.").format(names=", ".join(map(plain, sorted(names))))
-                raise UsageError(message.format(name=plain(name)), hint=hint)
+                message = tr("{option} {name}: the campaign has nothing by that name. Nothing was done.")
+                hint = tr("There are: {names}.").format(names=", ".join(map(plain, sorted(names))))
+                raise UsageError(message.format(option="--load", name=plain(name)), hint=hint)
 
     def _ask_for(self, name: str) -> None:
         prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
-        if not _is_typed(name, prompt, self.ask, tr("Stopped. Nothing was done there.")):
+        if not _is_typed(name, prompt, self.ask, tr("Stopped. Nothing was done.")):
             message = tr("The server {name} was not confirmed. Nothing was done there.")
             raise RefusedError(message.format(name=plain(name)))
 
@@ -372,7 +372,7 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
     shown: set[str] = set()
     for concern in concerns:
         _line(concern.what, "bold")
-        _line(tr("  in: {names}").format(names=", ".join(concern.configurations)), "dim")
+        _line(tr("in: {names}").format(names=", ".join(concern.configurations)), "dim")
         if concern.text in shown:
             _line(tr("  its text is shown above"))
             continue

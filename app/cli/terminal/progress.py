@@ -39,13 +39,13 @@ def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
     if planned is not None and isinstance(planned.configuration.target, ServerTarget):
         # Words that cannot worry the owner of an existing server.
         if phase is Phase.INITDB:
-            return tr("making pgFooting's database")
+            return tr("creating pgFooting's database")
         if phase is Phase.TEARDOWN:
             return tr("dropping pgFooting's database")
     words: Mapping[Phase, str] = {
         Phase.BASELINE: tr("benchmarking the raw storage"),
         Phase.PREPARE: tr("checking and preparing"),
-        Phase.INITDB: tr("making the database cluster"),
+        Phase.INITDB: tr("creating the database cluster"),
         Phase.LOAD: tr("loading the data"),
         Phase.SETTLE: tr("vacuum and checkpoint"),
         Phase.WARM_UP: tr("warming up"),
@@ -63,9 +63,9 @@ def result_words(result: RunResult) -> str:
     tps, p99 = result.summary.get("tps"), result.summary.get("latency_p99_ms")
     figures = ""
     if tps is not None:
-        figures = tr("{tps} TPS").format(tps=number_text(tps, ",.0f"))
+        figures = f"{number_text(tps, ',.0f')} TPS"
         if p99 is not None:
-            figures += ", " + tr("p99 {p99} ms").format(p99=number_text(p99, ".3g"))
+            figures += ", " + f"p99 {number_text(p99, '.3g')} ms"
     marks = ", ".join(sorted({kind for kind, _ in result.marks}))
     if result.state is RunState.DONE:
         return f"{figures} [{marks}]" if marks else figures

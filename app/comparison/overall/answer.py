@@ -59,7 +59,7 @@ def describe_sweep(part: RunComparison) -> str:
         best, most = among_fastest(part), max(row.mean.mean or 0.0 for row in rows)
         knee = next(row for row in rows if row in best or (row.mean.mean or 0.0) * (1 + part.effect) >= most)
         found = _differences(part, [(first, knee), (knee, last)])
-        sentences = [tr("{knee}: {tps} TPS").format(knee=knee.name, tps=format_tps(knee.mean.mean))]
+        sentences = [f"{knee.name}: {format_tps(knee.mean.mean)} TPS"]
         if knee is not first:
             sentences.append(tr("{difference} against {name}").format(difference=found[0], name=first.name))
         if knee is not last:
@@ -123,7 +123,7 @@ def _words(
     for pair, each in zip(pairs, found, strict=True):
         judged = without_verdict(each) if any(row.group.disturbed for row in pair) else each
         interval = format_interval(judged) or tr("no verdict")
-        yield tr("{difference} ({interval})").format(difference=format_difference(judged), interval=interval)
+        yield f"{format_difference(judged)} ({interval})"
 
 
 MOST_CONDITIONS: Final = 4
@@ -248,11 +248,8 @@ def _of_figure(part: RunComparison, name: str) -> Iterator[str]:
             figure=label, least=format_mean(found, first), most=format_mean(found, last), **names
         )
         return
-    sentence = tr("{figure}: {name} {mean}; {others}.")
     others = "; ".join(_against_first(part, found, place) for _, place in means if place)
-    yield sentence.format(
-        figure=label, mean=format_mean(found, 0), name=part.groups[0].name_in_sentences, others=others
-    )
+    yield f"{label}: {part.groups[0].name_in_sentences} {format_mean(found, 0)}; {others}."
 
 
 def _against_first(part: RunComparison, found: FigureComparison, place: int) -> str:
@@ -261,10 +258,8 @@ def _against_first(part: RunComparison, found: FigureComparison, place: int) -> 
     difference = ""
     if comparison is not None and comparison.ratio is not None:
         interval = format_interval(comparison) or tr("no verdict")
-        difference = tr("{difference}, {interval}").format(
-            difference=format_difference(comparison), interval=interval
-        )
-    words = tr("{name} {mean}").format(mean=format_mean(found, place), name=group.name_in_sentences)
+        difference = f"{format_difference(comparison)}, {interval}"
+    words = f"{group.name_in_sentences} {format_mean(found, place)}"
     more = "; ".join(filter(None, (group.warning, difference)))
     return f"{words} ({more})" if more else words
 

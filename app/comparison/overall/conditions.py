@@ -89,17 +89,17 @@ _WORKLOAD: Final = {
     PropertyRole.RATE: (RATE_VALUE,),
 }
 _TARGET: Final = {
-    PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), tr("pg_monitor"), tr("room")),
+    PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), "pg_monitor", tr("room")),
 }
 _OF_MACHINE: Final = {
     PropertyRole.FACTOR: (tr("limit of the ZFS cache (zfs_arc_max)"), tr("kernel"), tr("distribution")),
     # Whether systemd-detect-virt answers in time may differ between runs of one busy machine.
-    PropertyRole.REPEAT: (tr("facts read over"), tr("virtual machine")),
+    PropertyRole.REPEAT: (tr("read over"), tr("virtual machine")),
     PropertyRole.MACHINE: (
         tr("name"),
         tr("storage"),
         tr("processor"),
-        tr("CPUs"),
+        "CPUs",
         tr("governor"),
         tr("memory"),
     ),
@@ -290,7 +290,7 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
     is_factor = role is PropertyRole.FACTOR and key[0] != SETTING  # "on" is no name
     if is_factor or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
         return value
-    return _SENTENCES.get(key[1], tr("{name} {value}")).format(name=name, value=value)
+    return _SENTENCES.get(key[1], "{name} {value}").format(name=name, value=value)
 
 
 _SENTENCES: Final = {

@@ -139,8 +139,7 @@ def describe_fastest(found: Fastest | None) -> str:
 
 def under(condition: str, sentence: str) -> str:
     """Return a sentence with its condition; unchanged if there is only one."""
-    message = tr("{condition}: {sentence}")
-    return message.format(condition=condition, sentence=sentence) if condition and sentence else sentence
+    return f"{condition}: {sentence}" if condition and sentence else sentence
 
 
 def under_conditions(

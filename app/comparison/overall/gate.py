@@ -23,7 +23,7 @@ from app.comparison.wording import signed_changes
 from app.domain.campaign.matrix import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, titled, tr
 from app.statistics.gate import ALPHA, FEWEST_CAMPAIGNS, GateEstimate, GateVerdict, judge_gate
 from app.statistics.verdict import Interval
 
@@ -149,8 +149,8 @@ def _check_campaigns(sides: Sequence[Sequence[ComparedRun]]) -> None:
     keys = [{run.facts.campaign_key for run in side} for side in sides]
     for run in sides[0]:
         if run.facts.campaign_key in keys[1]:
-            message = tr("The campaign “{name}” is on both sides.").format(name=one_line(run.facts.campaign))
-            raise UsageError(message, hint=tr("A campaign is either before the change or after it."))
+            message = tr("“{name}” is on both sides.").format(name=one_line(run.facts.campaign))
+            raise UsageError(message, hint=tr("Each run is either before the change or after it."))
 
 
 def _judge(
@@ -236,7 +236,7 @@ def describe_gate(gate: UpgradeGate) -> Iterator[str]:
     if changed:
         yield tr("Changed between the sides: {changes}.").format(changes=some(list(changed), _MOST_CHANGES))
     else:
-        yield tr("No known change between the sides.")
+        yield tr("No known difference.")
     varied = dict.fromkeys(
         f"{item.topic}: {item.name}" for each in gate.configurations for item in each.varied
     )
@@ -273,25 +273,17 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
         evidence = each.weak.evidence
         weak = f"{each.weak.text} ({evidence})" if evidence else each.weak.text
         return sentence.format(weak=weak, **values)
-    if estimate.verdict is GateVerdict.WORSE:
-        return tr(
-            "{name} is worse: TPS changed by {difference} ({base} base and {new} new campaigns). With 95 % "
-            "confidence the change is {high} or lower; the allowed loss is {limit}."
-        ).format(**values)
-    if estimate.verdict is GateVerdict.NOT_WORSE:
-        return tr(
-            "{name} is not worse: TPS changed by {difference} ({base} base and {new} new campaigns). With "
-            "95 % confidence the change is {low} or higher; the allowed loss is {limit}."
-        ).format(**values)
     if estimate.low is None:
         return tr(
             "{name}: inconclusive. There are {base} base and {new} new campaigns; a verdict needs {fewest} "
             "of each. TPS changed by {difference}."
         ).format(**values)
     sentence = tr(
-        "{name}: inconclusive. TPS changed by {difference} ({base} base and {new} new campaigns). The 95 % "
+        "{name}: {verdict}. TPS changed by {difference} ({base} base and {new} new campaigns). The 95 % "
         "bounds are {low} and {high}; the allowed loss is {limit}."
-    ).format(**values)
+    ).format(verdict=GATE_WORDS[estimate.verdict], **values)
+    if estimate.verdict is not GateVerdict.INCONCLUSIVE:
+        return sentence
     if estimate.more is None:
         more = tr("This close to the limit, even a hundred more campaigns on each side would not settle it.")
     else:
@@ -300,19 +292,21 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
 
 
 GATE_COLUMNS: Final = (
-    Column[GatedConfiguration]("configuration", tr("configuration"), lambda row: row.name, CellKind.WORDS),
     Column[GatedConfiguration](
-        "verdict", tr("verdict"), lambda row: GATE_WORDS[row.estimate.verdict], CellKind.LABEL
+        "configuration", titled(tr("configuration")), lambda row: row.name, CellKind.WORDS
     ),
-    Column[GatedConfiguration]("difference", tr("TPS"), lambda row: _percent(row.estimate.ratio)),
-    Column[GatedConfiguration]("low", tr("at least"), lambda row: _percent(row.estimate.low)),
-    Column[GatedConfiguration]("high", tr("at most"), lambda row: _percent(row.estimate.high)),
     Column[GatedConfiguration](
-        "campaigns", tr("campaigns"), lambda row: " / ".join(map(str, row.estimate.campaigns))
+        "verdict", tr("Verdict"), lambda row: GATE_WORDS[row.estimate.verdict], CellKind.LABEL
     ),
-    Column[GatedConfiguration]("runs", tr("runs"), lambda row: " / ".join(map(str, row.runs))),
+    Column[GatedConfiguration]("difference", "TPS", lambda row: _percent(row.estimate.ratio)),
+    Column[GatedConfiguration]("low", tr("At least"), lambda row: _percent(row.estimate.low)),
+    Column[GatedConfiguration]("high", tr("At most"), lambda row: _percent(row.estimate.high)),
     Column[GatedConfiguration](
-        "spread", tr("between campaigns"), lambda row: " / ".join(map(_share, row.estimate.spreads))
+        "campaigns", tr("Campaigns"), lambda row: " / ".join(map(str, row.estimate.campaigns))
+    ),
+    Column[GatedConfiguration]("runs", titled(tr("runs")), lambda row: " / ".join(map(str, row.runs))),
+    Column[GatedConfiguration](
+        "spread", tr("Between campaigns"), lambda row: " / ".join(map(_share, row.estimate.spreads))
     ),
 )
 """One row per configuration; two values in a cell are the base and the new side."""

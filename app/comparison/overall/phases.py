@@ -35,7 +35,7 @@ from app.comparison.table import (
 from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column, choose, with_cells
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.offered_load import phase_load
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
@@ -150,14 +150,8 @@ def describe_changes(part: RunComparison) -> Iterator[str]:
         words = []
         for place, each in zip(later, compare_family(samples, effect=part.effect), strict=True):
             judged = without_verdict(each) if group.disturbed else each
-            sentence = tr("{phase} {difference} ({interval})")
-            words.append(
-                sentence.format(
-                    phase=one_line(labels[0][place]),
-                    difference=format_difference(judged),
-                    interval=format_interval(judged) or tr("no verdict"),
-                )
-            )
+            interval = format_interval(judged) or tr("no verdict")
+            words.append(f"{one_line(labels[0][place])} {format_difference(judged)} ({interval})")
         if words:
             sentence = tr("{name}: {phases}, against {first}.")
             yield sentence.format(
@@ -258,15 +252,15 @@ def _judged(
 
 
 EXPLANATION: Final = tr(
-    "Figures cover whole phases; intervals are adjusted for all comparisons within a phase. Interference is "
-    "checked in the last phase that counts; a run disturbed there counts as disturbed in all."
+    "Figures cover whole phases; intervals are adjusted for all comparisons within one. A run "
+    "disturbed in the last phase that counts is treated as disturbed in all."
 )
 
 _COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (
     Column("phase", tr("Phase"), lambda each: each.phase.label if each.is_first else "", CellKind.WORDS),
     Column(
         "transactions",
-        tr("Transactions"),
+        titled(tr("transactions")),
         lambda each: each.phase.transactions if each.is_first else "",
         CellKind.LABEL,
         optional=4,
@@ -283,7 +277,7 @@ _COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (
                     ComparisonColumn.INTERVAL,
                 ),
             ),
-            latency_column("p95", tr("p95 ms"), "latency_p95_ms", optional=2),
+            latency_column("p95", "p95 ms", "latency_p95_ms", optional=2),
             *choose(
                 COMPARISON_COLUMNS,
                 (

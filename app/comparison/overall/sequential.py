@@ -76,7 +76,7 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
         left = [group for group in groups if not group.left_out]
         if out:
             sentence = tr("Dropped early: {reasons}.")
-            sentences = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
+            sentences = [f"{each.name} ({each.left_out})" for each in out]
             yield sentence.format(reasons=some(sentences, _MOST_NAMES))
         yield from _what_is_left(left)
         rivals = {name for group in groups for name in group.facts.rivals}

@@ -161,10 +161,7 @@ def cell_names(dimensions: Sequence[MatrixDimension], cells: Sequence[Cell], alo
 def describe_matrix(matrix: Matrix) -> tuple[str, ...]:
     """Describe the dimensions and the number of combinations in sentences."""
     sizes = [len(each.values) for each in matrix.dimensions]
-    parts = [
-        tr("{name} ({values})").format(name=each.name, values=", ".join(value.name for value in each.values))
-        for each in matrix.dimensions
-    ]
+    parts = [f"{each.name} ({', '.join(value.name for value in each.values)})" for each in matrix.dimensions]
     sentence = tr("{dimensions}: {product} combinations give {count} configurations.")
     sentences = [
         sentence.format(dimensions=" x ".join(parts), product=math.prod(sizes), count=len(matrix.cells)),

@@ -19,12 +19,16 @@ from typing import Any, Final, Self
 from app.domain.json_value import Json
 from app.domain.text import number_text, tr
 
+_MEMBER: Final = tr("{node} is a member of: {of}")
+_UNKNOWN_LINE: Final = tr("unknown line in {file}: {line}")
+_REFUSED: Final = tr("Refused: {what}: {evidence}.")
+
 SPARE: Final[Mapping[str, str]] = {
     # storage/inspect/pieces.py
     "disk-ends": tr("the disk ends at byte {offset}"),
     # storage/inspect/processes.py
     "no-process-shows-mounts": tr("no process shows its mounts"),
-    "mountinfo-line-unknown": tr("mountinfo has a line that nobody knows: {line}"),
+    "mountinfo-line-unknown": _UNKNOWN_LINE.replace("{file}", "mountinfo"),
     "mount-detail": "{filesystem}, {namespace}",
     "process": tr("{program} (process {pid})"),
     # storage/inspect/records.py
@@ -35,7 +39,7 @@ SPARE: Final[Mapping[str, str]] = {
     "of-udisks": "UDisks2: {what}",
     "udisks-smart-failing": "UDisks2: SmartFailing",
     # storage/inspect/uses.py
-    "swaps-line-unknown": tr("/proc/swaps has a line that nobody knows: {line}"),
+    "swaps-line-unknown": _UNKNOWN_LINE.replace("{file}", "/proc/swaps"),
     "swap-area-not-found": tr("swap area {area} cannot be found"),
     "btrfs-uuid": "btrfs {uuid}",
     "zfs-not-loaded": tr("ZFS is not loaded"),
@@ -58,7 +62,7 @@ SPARE: Final[Mapping[str, str]] = {
     "health-exceeded": tr("SMART: a threshold is exceeded, the disk expects to fail"),
     "health-status-unknown": tr("SMART status is unknown: {status}"),
     # storage/spare/rule.py
-    "cannot-be-told": tr("It cannot be told {unknown}."),
+    "cannot-be-told": tr("It cannot be ruled out: {unknown}"),
     "of-source": "{source}: {what}",
     "root-can-tell": tr("Root can tell."),
     # storage/spare/rules.py
@@ -93,13 +97,13 @@ SPARE: Final[Mapping[str, str]] = {
     "file-names": tr("{file} names {text}"),
     "take-out-of-file": tr("Take it out of {file}."),
     "rule-signature": tr("It carries a filesystem or a partition table."),
-    "unknown-signature": tr("what lies on it"),
+    "unknown-signature": tr("It carries a filesystem or a partition table."),
     "rule-data": tr("It holds data that pgFooting does not know."),
-    "unknown-data": tr("whether data lies on it"),
+    "unknown-data": tr("It holds data that pgFooting does not know."),
     "rule-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
-    "unknown-member": tr("whether it belongs to an array or a pool that does not run"),
+    "unknown-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
     "rule-reference": tr("A configuration of this machine names it."),
-    "unknown-reference": tr("whether a configuration names it"),
+    "unknown-reference": tr("A configuration of this machine names it."),
     # storage/spare/rules_disk.py
     "hidden": "/sys/block/{name}/hidden is 1",
     "loop-device": tr("loop device"),
@@ -133,16 +137,16 @@ SPARE: Final[Mapping[str, str]] = {
     "replace-disk": tr("Replace the disk, or wait where it is busy with itself."),
     "udisks-ignore": "{number}: udev: UDISKS_IGNORE=1",
     "rule-kind": tr("pgFooting formats whole SATA, SAS, SCSI, NVMe, virtio and Xen disks only."),
-    "unknown-kind": tr("what kind of device it is"),
+    "unknown-kind": tr("It is a device of another kind."),
     "rule-medium": tr("Its medium cannot be used."),
-    "unknown-medium": tr("what its medium is"),
+    "unknown-medium": tr("Its medium cannot be used."),
     "rule-same-identity": tr("Another disk has the same identity."),
-    "unknown-same-identity": tr("whether another disk has the same identity"),
-    "unknown-identity": tr("which disk it is"),
+    "unknown-same-identity": tr("Another disk has the same identity."),
+    "unknown-identity": tr("It is not the disk that was chosen."),
     "rule-warns": tr("The disk itself warns."),
-    "unknown-warns": tr("whether the disk warns of failing"),
+    "unknown-warns": tr("The disk itself warns."),
     "rule-hands-off": tr("It is marked as one to keep hands off."),
-    "unknown-hands-off": tr("whether it is marked as one to keep hands off"),
+    "unknown-hands-off": tr("It is marked as one to keep hands off."),
     # storage/spare/rules_use.py
     "stop-array": tr("Stop the array: mdadm --stop /dev/{name!q}"),
     "close-mapping": tr(
@@ -173,21 +177,21 @@ SPARE: Final[Mapping[str, str]] = {
     "served": tr("served to others"),
     "find-users": tr("Find out who uses it (lsblk, fuser, findmnt in other namespaces) and end that."),
     "rule-held": tr("A kernel device is built on it."),
-    "unknown-held": tr("whether a kernel device is built on it"),
+    "unknown-held": tr("A kernel device is built on it."),
     "rule-swap": tr("It is used as swap."),
-    "unknown-swap": tr("whether it is used as swap"),
+    "unknown-swap": tr("It is used as swap."),
     "rule-mounted": tr("It is mounted."),
-    "unknown-mounted": tr("whether it is mounted"),
+    "unknown-mounted": tr("It is mounted."),
     "rule-btrfs": tr("It is part of a mounted btrfs."),
-    "unknown-btrfs": tr("whether it is part of a mounted btrfs"),
+    "unknown-btrfs": tr("It is part of a mounted btrfs."),
     "rule-pool": tr("It is part of an imported ZFS pool."),
-    "unknown-pool": tr("whether it is part of an imported ZFS pool"),
+    "unknown-pool": tr("It is part of an imported ZFS pool."),
     "rule-system": tr("The system itself lies on it."),
-    "unknown-system": tr("whether the system lies on it"),
+    "unknown-system": tr("The system itself lies on it."),
     "rule-open": tr("Something has it open."),
-    "unknown-open": tr("whether something has it open"),
+    "unknown-open": tr("Something has it open."),
     "rule-not-exclusive": tr("The kernel does not give it exclusively."),
-    "unknown-exclusive": tr("whether the kernel gives it exclusively"),
+    "unknown-exclusive": tr("The kernel does not give it exclusively."),
     "held-by": tr("{disk} is held by {holder}"),
     "use": "{number}: {user}",
     "use-detail": "{number}: {user} ({detail})",
@@ -239,31 +243,31 @@ STORAGE: Final[Mapping[str, str]] = {
     "skipped-queue-boot": tr("the machine was started anew since, and has set it anew"),
     "skipped-queue-anew": tr("{disk} appeared anew, or is another disk: the kernel has set it anew"),
     # storage/checks/conditions.py
-    "seen-gone": tr("{node} is gone"),
-    "seen-content": tr("{node} has {what}"),
-    "seen-nothing": tr("{node} has nothing"),
-    "seen-not-mounted": tr("{folder} has nothing mounted"),
-    "seen-bytes": tr("{node} has {size} bytes"),
-    "seen-array": tr("{node} is {array}"),
-    "seen-no-array": tr("{node} is not running"),
+    "seen-gone": "{node}: " + tr("gone"),
+    "seen-content": "{node}: {what}",
+    "seen-nothing": "{node}: " + tr("nothing"),
+    "seen-not-mounted": "{folder}: " + tr("nothing mounted"),
+    "seen-bytes": "{node}: {size} B",
+    "seen-array": "{node}: {array}",
+    "seen-no-array": "{node}: " + tr("not running"),
     "seen-holder": tr("{array} holds {node}"),
     "seen-no-holder": tr("no array holds {node}"),
-    "seen-member": tr("{node} is a member of {uuid}"),
-    "seen-no-member": tr("{node} is a member of nothing"),
-    "seen-imported": tr("{pool} is imported"),
-    "seen-not-imported": tr("{pool} is not imported"),
-    "seen-guid": tr("{pool} has GUID {guid}"),
-    "seen-no-guid": tr("{pool} has GUID none"),
-    "seen-btrfs": tr("btrfs {uuid} is mounted"),
-    "seen-no-btrfs": tr("btrfs {uuid} is not mounted"),
-    "seen-fact": tr("{name} is “{text}”"),
+    "seen-member": _MEMBER.replace("{of}", "{uuid}"),
+    "seen-no-member": _MEMBER.replace("{of}", tr("nothing")),
+    "seen-imported": "{pool}: " + tr("imported"),
+    "seen-not-imported": "{pool}: " + tr("not imported"),
+    "seen-guid": "{pool}: GUID {guid}",
+    "seen-no-guid": "{pool}: " + tr("no GUID"),
+    "seen-btrfs": "btrfs {uuid}: " + tr("mounted"),
+    "seen-no-btrfs": "btrfs {uuid}: " + tr("not mounted"),
+    "seen-fact": "{name}: {text}",
     "seen-own-table": tr("{disk} has the partition table that was made"),
     "seen-other-table": tr("{disk} has another partition table than the one that was made"),
-    "seen-gpt": tr("{disk} has GPT {uuid}"),
+    "seen-gpt": "{disk}: GPT {uuid}",
     "seen-no-journal-guid": tr("the journal holds no GUID of the pool"),
     "seen-part": tr("{node} is part of {holders}"),
-    "seen-claimed": tr("{node} is claimed"),
-    "seen-free": tr("{node} is free"),
+    "seen-claimed": "{node}: " + tr("claimed"),
+    "seen-free": "{node}: " + tr("free"),
     # storage/execution.py
     "os-error": "[Errno {number}] {reason}",
     "os-error-path": "[Errno {number}] {reason}: {path}",
@@ -279,7 +283,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "skipped-no-udevd": tr("no udevd runs here"),
     "path-exists": tr("{path} exists already."),
     "kernel-says": tr("The kernel says: {lines}"),
-    "step-refused": tr("Refused: {command}: {evidence}."),
+    "step-refused": _REFUSED.replace("{what}", "{command}"),
     "step-without-effect": tr("{step} had not the effect that it should have: {evidence}."),
     "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not ours."),
     "pool-guid-unreadable": tr("The GUID of pool {pool} cannot be read."),
@@ -325,7 +329,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "skipped-no-table": tr("{disk} has no partition table of ours"),
     "array-does-not-run": tr("does not run, a disk of it is missing or failed: nobody can see what it holds"),
     "moved-for-kernel": tr("is known to the kernel at another place than ours"),
-    "wipe-refused": tr("Refused: {what}: {evidence}."),
+    "wipe-refused": _REFUSED,
     "skipped-not-unmounted": tr("what lies there was not unmounted by this helper: it is left to a person"),
     "skipped-nothing-ours": tr("nothing of ours is there"),
     "signature-stays": tr("{node} still has {what}."),
@@ -378,14 +382,12 @@ STORAGE: Final[Mapping[str, str]] = {
     # helper/session/kept.py
     "not-looked-at": tr("It cannot be looked at."),
     "array-unseen": tr(
-        "It is one disk of the array {uuid}: what the array holds, and would be lost, is not seen on this "
-        "disk. To look at it first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; "
-        "afterwards: mdadm --stop /dev/md/look."
+        "It is one disk of the array {uuid}, whose content is not visible here and would be lost. To look "
+        "first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; then mdadm --stop /dev/md/look."
     ),
     "pool-unseen": tr(
-        "It is one disk of the ZFS pool {pool}: what the pool holds, and would be lost, is not seen on this "
-        "disk. To look at it first: zpool import -N -o readonly=on {pool!q} and zfs list -r {pool!q}; "
-        "afterwards: zpool export {pool!q}."
+        "It is one disk of the ZFS pool {pool}, whose content would be lost. To look first: zpool import -N "
+        "-o readonly=on {pool!q}, zfs list -r {pool!q}, zpool export {pool!q}."
     ),
     "not-as-shown": tr("{disk} is not as it was shown. Nothing was written to it."),
     "look-again": tr("Look at it again, then decide."),

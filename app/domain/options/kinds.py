@@ -85,8 +85,8 @@ class Integer:
     @property
     def allowed(self) -> str:
         """Return the allowed values for people."""
-        words = tr("{minimum} to {maximum}").format(
-            minimum=self._format(self.minimum), maximum=self._format(self.maximum)
+        words = tr("{low} to {high}").format(
+            low=self._format(self.minimum), maximum=self._format(self.maximum)
         )
         if self.power_of_two:
             words += tr(", a power of two")

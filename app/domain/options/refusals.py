@@ -286,7 +286,7 @@ def value_problems(
         if not kind.accepts(value):
             yield Problem(
                 name,
-                tr("{name} cannot be {value}.").format(name=name, value=shown(value)),
+                tr("{name} cannot be {value}").format(name=name, value=shown(value)) + ".",
                 kind.allowed,
             )
 

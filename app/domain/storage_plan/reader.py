@@ -47,6 +47,10 @@ _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 
 OptionProblems = Callable[[FormatSpec, tuple[tuple[str, OptionValue], ...], Level], tuple[Problem, ...]]
 
+NOT_ALLOWED: Final = tr("This value is not allowed.")
+_SIZE: Final = tr("{size} bytes is not allowed.")
+_MANY: Final = tr("{count} are too many.")
+
 
 def plan_problems(plan: StoragePlan, of_options: OptionProblems = option_problems) -> tuple[Problem, ...]:
     """Return all problems of a plan, each with the field.
@@ -78,8 +82,8 @@ def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
         if len(disks) > MOST_DISKS:
             yield Problem(
                 name,
-                tr("{count} disks are too many.").format(count=len(disks)),
-                tr("at most {count}").format(count=MOST_DISKS),
+                _MANY.format(count=len(disks)),
+                tr("at most {size}").format(size=MOST_DISKS),
             )
         for number, disk in enumerate(disks):
             place = f"{name}[{number}]"
@@ -141,7 +145,7 @@ def _partition_problems(name: str, group: Group, spec: FormatSpec) -> Iterator[P
         minimum=format_size(spec.minimum_bytes), maximum=format_size(max(0, most))
     )
     if not spec.minimum_bytes <= size <= most or size % MIB:
-        yield Problem(field, tr("{size} bytes is no size for these partitions.").format(size=size), allowed)
+        yield Problem(field, _SIZE.format(size=size), allowed)
 
 
 def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[Problem]:
@@ -156,7 +160,7 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
             allowed = tr("a power of two from {minimum} to {maximum}").format(
                 minimum=format_size(SMALLEST_CHUNK_BYTES), maximum=format_size(LARGEST_CHUNK_BYTES)
             )
-            yield Problem(f"{name}.chunk_bytes", tr("{size} bytes is no chunk.").format(size=chunk), allowed)
+            yield Problem(f"{name}.chunk_bytes", _SIZE.format(size=chunk), allowed)
     redundant = on_md and group.level is not Level.STRIPE
     if group.bitmap is not None and not redundant:
         yield Problem(f"{name}.bitmap", tr("Only md arrays with redundancy have a bitmap."), tr("nothing"))
@@ -188,7 +192,7 @@ def _read_ahead_problems(name: str, group: Group, spec: FormatSpec) -> Iterator[
         allowed = tr("a multiple of {unit}, at most {maximum}").format(
             unit=format_size(READ_AHEAD_UNIT_BYTES), maximum=format_size(MOST_READ_AHEAD_BYTES)
         )
-        yield Problem(field, tr("{size} bytes is no read-ahead.").format(size=size), allowed)
+        yield Problem(field, _SIZE.format(size=size), allowed)
 
 
 _LONGEST_TEXT: Final = 200
@@ -264,12 +268,12 @@ class _Reading:
 
     def table(self, place: str, values: object, keys: Sequence[str]) -> Mapping[str, object]:
         if not isinstance(values, Mapping):
-            self.problem(place or "plan", tr("A table is needed here."))
+            self.problem(place or "plan", NOT_ALLOWED, tr("a table"))
             return {}
         for key in values:
             if key not in keys:
                 name = f"{place}.{key}".lstrip(".")
-                self.problem(name, tr("There is no such field."), ", ".join(keys))
+                self.problem(name, NOT_ALLOWED, ", ".join(keys))
         return values
 
     def group(self, place: str, values: object) -> Group:
@@ -291,9 +295,7 @@ class _Reading:
 
     def disks(self, place: str, values: object) -> tuple[DiskIdentity, ...]:
         if not isinstance(values, list | tuple) or len(values) > MOST_DISKS:
-            self.problem(
-                place, tr("A list of disks is needed here."), tr("at most {count}").format(count=MOST_DISKS)
-            )
+            self.problem(place, NOT_ALLOWED, tr("a list of at most {count} disks").format(count=MOST_DISKS))
             return ()
         return tuple(self.disk(f"{place}[{number}]", value) for number, value in enumerate(values))
 
@@ -302,7 +304,7 @@ class _Reading:
         wwn = self.text(f"{place}.wwn", table["wwn"]) if "wwn" in table else None
         size = self.number(f"{place}.size_bytes", table.get("size_bytes"))
         if not size:
-            self.problem(f"{place}.size_bytes", tr("A disk has a size."), tr("bytes"))
+            self.problem(f"{place}.size_bytes", NOT_ALLOWED, tr("{amount} or more").format(amount=1))
         return DiskIdentity(
             self.text(f"{place}.serial", table.get("serial", "")),
             wwn,
@@ -314,25 +316,25 @@ class _Reading:
 
     def options(self, place: str, values: object) -> tuple[tuple[str, OptionValue], ...]:
         if not isinstance(values, Mapping):
-            self.problem(place, tr("A table is needed here."))
+            self.problem(place, NOT_ALLOWED, tr("a table"))
             return ()
         if len(values) > MOST_OPTIONS:
-            message = tr("{count} options are too many.").format(count=len(values))
-            self.problem(place, message, tr("at most {count}").format(count=MOST_OPTIONS))
+            message = _MANY.format(count=len(values))
+            self.problem(place, message, tr("at most {size}").format(size=MOST_OPTIONS))
             return ()
         found: list[tuple[str, OptionValue]] = []
         for key, value in values.items():
             if isinstance(key, str) and isinstance(value, bool | int | str):
                 found.append((key, value))
             else:
-                self.problem(f"{place}.{key}", tr("true, false, a number or a text is needed here."))
+                self.problem(f"{place}.{key}", NOT_ALLOWED, tr("true, false, a whole number or a word"))
         return tuple(found)
 
     def text(self, place: str, value: object) -> str:
         if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
             self.problem(
                 place,
-                tr("A text of one line is needed here."),
+                NOT_ALLOWED,
                 tr("at most {count} characters").format(count=_LONGEST_TEXT),
             )
             return ""
@@ -342,7 +344,7 @@ class _Reading:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            self.problem(place, tr("A whole number is needed here."), tr("0 or more"))
+            self.problem(place, NOT_ALLOWED, tr("{amount} or more").format(amount=0))
             return None
         return value
 
@@ -350,7 +352,7 @@ class _Reading:
         try:
             return words(str(value))
         except ValueError:
-            self.problem(place, tr("There is no such word."), ", ".join(words))
+            self.problem(place, NOT_ALLOWED, ", ".join(words))
             return None
 
 
@@ -427,7 +429,7 @@ def plan_from_wire(
     for name, group in further:
         if name not in FURTHER_ROLES:
             known = ", ".join(role.value for role in FURTHER_ROLES)
-            raise PlanError([Problem("further", tr("There is no such group of disks."), known)])
+            raise PlanError([Problem("further", NOT_ALLOWED, known)])
         # A second one is a problem like any other: parse_plan names the field.
         values[name] = [values[name], _group_values(group)] if name in values else _group_values(group)
     if log:

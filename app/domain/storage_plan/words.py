@@ -11,7 +11,7 @@ from app.domain.filesystems import filesystem
 from app.domain.storage_plan.plan import Group, KeptContent, KeptDisk, Role, StoragePlan
 from app.domain.text import format_size, tr
 
-_APART: Final = {Role.WAL: tr("WAL"), Role.TABLES: tr("tables"), Role.INDEXES: tr("indexes")}
+_APART: Final = {Role.WAL: "WAL", Role.TABLES: tr("tables"), Role.INDEXES: tr("indexes")}
 
 
 def place_words(plan: StoragePlan) -> str:

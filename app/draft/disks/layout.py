@@ -141,17 +141,15 @@ def needs(found: ArrayLayout) -> str:
     if found.maximum_disks == 1:
         return tr("one disk")
     if found.multiple_of == 2:
-        return tr("at least {count} disks, an even number").format(count=found.minimum_disks)
+        return tr("at least {count} disks").format(count=found.minimum_disks) + tr(", an even number")
     return tr("at least {count} disks").format(count=found.minimum_disks)
 
 
 def usable_words(found: ArrayLayout, sizes: Sequence[int], copies: int | None = None) -> str:
     """Return the capacity of disks or partitions of these sizes, in a few words."""
     size = format_size(capacity(found, sizes, copies))
-    return (
-        tr("about {size} usable").format(size=size)
-        if found.approximate
-        else tr("{size} usable").format(size=size)
+    return tr("{size} usable").format(
+        size=tr("about {share}").format(share=size) if found.approximate else size
     )
 
 
@@ -160,9 +158,8 @@ def survives_words(found: ArrayLayout, disks: int, copies: int | None = None) ->
     count = survives(found, disks, copies)
     if count == 0:
         return tr("does not survive the loss of a disk")
-    if count == 1:
-        return tr("survives the loss of any 1 disk")
-    return tr("survives the loss of any {count} disks").format(count=count)
+    sentence = trn("survives the loss of any {count} disk", "survives the loss of any {count} disks", count)
+    return sentence.format(count=count)
 
 
 def copies_of(made: MadeDraft) -> int | None:
@@ -235,9 +232,11 @@ class DrawnGroup:
         return tr("{title} on {members}: {layers}.").format(title=self.title, members=members, layers=layers)
 
 
+SEPARATE: Final = tr("{what}, on separate disks")
+
 _TITLES: Final = {
     Role.DATA: tr("Data directory"),
-    Role.WAL: tr("WAL (pg_wal)"),
+    Role.WAL: "WAL (pg_wal)",
     Role.TABLES: tr("Tables (a tablespace)"),
     Role.INDEXES: tr("Indexes (a tablespace)"),
 }
@@ -305,9 +304,7 @@ def _facts(
     whole = whole_disk_bytes(there)
     sizes = [min(size, whole) if size and not group.whole_disk else whole] * len(there)
     copies = copies_of(made)
-    return tr("{usable}, {survives}").format(
-        usable=usable_words(found, sizes, copies), survives=survives_words(found, len(there), copies)
-    )
+    return f"{usable_words(found, sizes, copies)}, {survives_words(found, len(there), copies)}"
 
 
 def _partitions(group: GroupDraft, facts: StorageFacts, size: int | None) -> str:

@@ -139,7 +139,7 @@ def cell_problems(parts: DraftParts, facts: StorageFacts, campaign: Campaign) ->
         made = disks.data.made
         label, level = spec_of(made).label, level_of(made, len(disks.data.disks)).value
         for reason in _unmakeable(disks, made, facts, server):
-            found[tr("{label} {level}: {reason}").format(label=label, level=level, reason=reason)] = None
+            found[f"{label} {level}: {reason}"] = None
     return tuple(Problem("dimension", message) for message in found)
 
 

@@ -25,7 +25,7 @@ JOURNALED: Final = "D18"
 """The rule by which a disk in the helper's journal is not spare."""
 ROLE_WORDS: Final = {
     Role.DATA: tr("data"),
-    Role.WAL: tr("WAL"),
+    Role.WAL: "WAL",
     Role.TABLES: tr("tables"),
     Role.INDEXES: tr("indexes"),
     Role.ZFS_LOG: tr("log"),
@@ -240,7 +240,7 @@ def rotation(disk: Disk) -> str:
     if disk.rotation_rpm:
         return tr("{rpm} rpm").format(rpm=number_text(disk.rotation_rpm, ","))
     rotates = turns(disk)
-    return tr("not known") if rotates is None else tr("hard disk") if rotates else tr("SSD")
+    return tr("not known") if rotates is None else tr("hard disk") if rotates else "SSD"
 
 
 def reasons(row: DiskRow) -> str:

@@ -25,7 +25,7 @@ from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.options.refusals import echo
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from app.domain.text import KIB, format_size, plain_number, quoted, tr
+from app.domain.text import KIB, format_size, plain_number, quoted, titled, tr
 from app.draft.fields.state import (
     DEFAULT_PRESET,
     FIELDS,
@@ -126,7 +126,7 @@ def read_options(
         value = read_option(known[name], text)
         if value is None:
             sentence = tr("{text} is not allowed; allowed is {allowed}.")
-            shown = quoted(echo(text)) if text.strip() else tr("An empty text")
+            shown = quoted(echo(text)) if text.strip() else titled(tr("an empty text"))
             wrong.append((name, sentence.format(text=shown, allowed=known[name].kind.allowed)))
         else:
             values[name] = value

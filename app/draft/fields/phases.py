@@ -15,7 +15,7 @@ from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import Script, WorkloadPhase
 from app.domain.columns import CellKind, Column
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.draft.fields.state import OWN_SCRIPTS, DraftParts, PhaseDraft, ScriptDraft
 from app.draft.fields.text import raw_value, write_text
 
@@ -85,10 +85,7 @@ def scripts_words(scripts: Sequence[ScriptDraft]) -> str:
     names = [each.builtin or each.path.strip().rsplit("/", 1)[-1] or tr("a file") for each in scripts]
     if len(scripts) < 2:
         return "".join(names)
-    words = tr("{name} @{weight}")
-    return ", ".join(
-        words.format(name=name, weight=each.weight) for name, each in zip(names, scripts, strict=True)
-    )
+    return ", ".join(f"{name} @{each.weight}" for name, each in zip(names, scripts, strict=True))
 
 
 # --- as a table
@@ -142,7 +139,7 @@ def _else(row: PlannedPhase) -> str:
 _HEADINGS: Final = {
     NAME: (tr("Phase"), CellKind.WORDS),
     "times": (tr("Times"), CellKind.NUMBER),
-    "clients": (tr("Clients"), CellKind.NUMBER),
+    "clients": (titled(tr("clients")), CellKind.NUMBER),
     "rate": (tr("Rate (TPS)"), CellKind.WORDS),
     "maintenance": (tr("Before"), CellKind.WORDS),
     "background": (tr("In parallel"), CellKind.WORDS),

@@ -23,7 +23,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec, real_name, real_w
 from app.domain.options.kinds import Integer, OptionValue, Stage
 from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.storage_plan.plan import Scheduler
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.draft.builder import ValidationResult
 from app.draft.disks.filesystems import OptionGroup, part_of, shown_value, tried_values, values_of
 from app.draft.disks.layout import level_offers
@@ -115,7 +115,7 @@ class RowGroup(StrEnum):
 _GROUPS: Final = {
     RowGroup.STORAGE: tr("Disks and filesystem"),
     RowGroup.OPTIONS: tr("Options of the filesystems"),
-    RowGroup.SERVER: tr("PostgreSQL"),
+    RowGroup.SERVER: "PostgreSQL",
     RowGroup.WORKLOAD: tr("Workload"),
     RowGroup.OTHER: tr("Further dimensions of this campaign"),
 }
@@ -249,7 +249,7 @@ class _Making:
         yield self._row(
             RowGroup.STORAGE,
             FILESYSTEM,
-            tr("Filesystem"),
+            titled(tr("filesystem")),
             tr("Several: each is created in turn on the same disks."),
             [
                 ValueOffer(
@@ -287,14 +287,14 @@ class _Making:
         about = tr("For these disks during the runs; restored afterwards.")
         offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
         if any(spec.id != "zfs" for spec in specs):
-            yield self._row(RowGroup.STORAGE, key, tr("Read-ahead"), about, offers, text=True)
+            yield self._row(RowGroup.STORAGE, key, titled(tr("read-ahead")), about, offers, text=True)
         presets = {
             preset.id: preset for spec in specs for preset in spec.presets if is_of_today(spec, preset)
         }
         yield self._row(
             RowGroup.STORAGE,
             f"{_DISKS}preset",
-            tr("Preset"),
+            titled(tr("preset")),
             tr("A named set of options; filesystems without it keep their defaults."),
             [
                 ValueOffer(value_of(f"{_DISKS}preset", name), each.label, each.source)
@@ -391,7 +391,7 @@ class _Making:
                 )
                 for major, each in sorted(usable.items(), reverse=True)
             ]
-            yield self._row(RowGroup.SERVER, key, tr("Version"), about, offers)
+            yield self._row(RowGroup.SERVER, key, titled(tr("version")), about, offers)
         key = "postgresql.preset"
         offers = [
             ValueOffer(value_of(key, name), each.label, each.description) for name, each in PRESETS.items()
@@ -414,7 +414,7 @@ class _Making:
         cpus = self.environment.machine.cpus if self.environment else 1
         clients = sorted({1, 2, 4, 8, 16, 32, 64, cpus, 2 * cpus})
         for key, label, about, values, text in (
-            (CLIENTS, tr("Clients"), "", clients, True),
+            (CLIENTS, titled(tr("clients")), "", clients, True),
             (
                 "workload.scale",
                 tr("Scale factor"),
@@ -438,7 +438,7 @@ class _Making:
             ),
             (
                 "workload.rate",
-                tr("Rate"),
+                titled(tr("rate")),
                 tr("A fixed rate in transactions per second: shows latency below full load."),
                 (100, 500, 1000, 5000),
                 True,

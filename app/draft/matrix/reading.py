@@ -169,8 +169,7 @@ def _page_problems(
             place = int(number) - 1
             path = f"{FIELD}[{place + 1 - of_list}]" if place >= of_list else FIELD
             value = _value_named(dimensions[place], rest)
-            sentence = tr("{dimension}: {message}") if not value else tr("{dimension} {value}: {message}")
-            message = sentence.format(dimension=dimensions[place].name, value=value, message=message)
+            message = f"{dimensions[place].name}{value and f' {value}'}: {message}"
         elif message[:1].islower() and each.path not in {FIELD, "exclude"}:
             message = f"{each.path.rpartition('.')[2]}: {message}"
         if path == FIELD:  # else a name begins it, which stays unchanged

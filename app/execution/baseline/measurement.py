@@ -303,7 +303,7 @@ class BaselineMeasurement:
 
     def _ask_pg_test_fsync(self) -> tuple[tuple[SyncMethod, ...], DeviceRates]:
         program = self.installation.program(fio.FIO)
-        self.step(tr("pg_test_fsync"), len(FIO_JOBS) / (len(FIO_JOBS) + 1))
+        self.step("pg_test_fsync", len(FIO_JOBS) / (len(FIO_JOBS) + 1))
         if not os.access(program, os.X_OK):
             sentence = tr("{program} is missing, so durable writes per second were not measured.")
             self._problems.append(sentence.format(program=program))

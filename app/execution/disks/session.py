@@ -196,10 +196,7 @@ def ending_of(disks: Sequence[DiskIdentity], remains: UnmakeOutcome, here: Seque
 def _free_words(names: Sequence[str]) -> str:
     if not names:
         return ""
-    sentence = tr("The disk {disks} was released, not zeroed.")
-    if len(names) > 1:
-        sentence = tr("These disks were released, not zeroed: {disks}.")
-    return sentence.format(disks=", ".join(names))
+    return tr("Released, not zeroed: {disks}.").format(disks=", ".join(names))
 
 
 def _write(path: Path, ending: DiskEnding) -> None:

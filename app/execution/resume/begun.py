@@ -37,7 +37,7 @@ from app.domain.campaign.matrix import LEFT_OUT
 from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
 from app.domain.run import RunState
-from app.domain.text import format_duration, tr, trn
+from app.domain.text import format_duration, quoted, tr, trn
 from app.execution.design import to_measure
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
@@ -137,7 +137,7 @@ def _done(path: Path, planned: PlannedRun) -> RunResult | None:
         raise
     except Exception as error:  # a border: a damaged file does not hide others
         _log.debug("%s", path, exc_info=error)
-        message = tr("The run file {path} is damaged: {reason}.")
+        message = tr("{path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
     return RunResult(
         *(planned, RunState.DONE, str(path), figures, marks),
@@ -220,7 +220,7 @@ def new_folder(library: Path, campaign: Campaign) -> Path:
             (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign), encoding="utf-8")
             return folder
     except OSError as err:
-        message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
+        message = tr("{path} cannot be written: {reason}. Nothing was started.")
         hint = tr("Choose another folder with --library.")
         raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
     raise UsageError(
@@ -249,13 +249,13 @@ def unfinished_folder(library: Path, campaign: Campaign) -> Path:
     if others:
         raise _other_scripts(others)
     message = tr("There is no unfinished campaign in {library} that this file describes.")
-    hint = tr("Start it again without --resume. A changed file is a different campaign.")
+    hint = tr("Start it again without --resume: a changed file makes a different campaign.")
     raise UsageError(message.format(library=library), hint=hint)
 
 
 def _other_scripts(paths: Sequence[str]) -> UsageError:
     message = tr("Scripts of the campaign have changed since it started: {paths}.")
-    hint = tr("Start it again without --resume. A changed script is a different campaign.")
+    hint = tr("Start it again without --resume: a changed file makes a different campaign.")
     return UsageError(message.format(paths=", ".join(paths)), hint=hint)
 
 
@@ -278,12 +278,12 @@ def check_folder(folder: Path, text: str, campaign: Campaign) -> None:
     if changed:
         raise _other_scripts(changed)
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
-        message = tr("The folder {folder} is not writable, so its campaign cannot continue there.")
+        message = tr("{path} is not writable.")
         hint = tr("Copy the folder to a writable place and continue there.")
-        raise RefusedError(message.format(folder=folder), hint=hint)
+        raise RefusedError(message.format(path=folder), hint=hint)
     if is_complete(folder, campaign):
-        message = tr("The campaign in {folder} is complete: all its runs are done.")
-        hint = tr("To measure it again in a new folder, run {file} without --resume.")
+        message = tr("The campaign in {folder} is complete.")
+        hint = tr("To measure it again, run {file} without --resume.")
         file = folder / CAMPAIGN_NAME
         raise UsageError(message.format(folder=folder), hint=hint.format(file=file))
 
@@ -440,12 +440,8 @@ class UnfinishedCampaign:
             message = tr("“{name}”: all runs are done; disturbed ones still have to be repeated.")
             return message.format(name=self.name)
         verb = tr("was interrupted") if self.end is None else tr("is not finished")
-        message = trn(
-            "“{name}” {verb}: {done} of {total} run is done.",
-            "“{name}” {verb}: {done} of {total} runs are done.",
-            self.total,
-        )
-        return message.format(name=self.name, verb=verb, done=self.done, total=self.total)
+        words = trn("{done} of {total} run is done", "{done} of {total} runs are done", self.total)
+        return f"{quoted(self.name)} {verb}: {words.format(done=self.done, total=self.total)}."
 
 
 def look_at_campaign(folder: Path) -> UnfinishedCampaign | None:

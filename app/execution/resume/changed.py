@@ -37,6 +37,9 @@ from app.runfile.reader import RunFile
 _IDENTITY: Final = ("serial", "wwn", "model", "size_bytes")
 """Properties of a disk that survive a restart of the machine."""
 
+_OTHER_SERVER: Final = tr(
+    "{name} has changed since the campaign started: {was} then, {now} now. Nothing was done there."
+)
 _ANEW: Final = tr("Start it again here without --resume, or continue on the original machine.")
 
 
@@ -139,12 +142,9 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
     if was is None:
         return ()
     if was.system_identifier and look.system_identifier not in {"", was.system_identifier}:
-        message = tr(
-            "{name}: this is a different server than when the campaign started: system identifier {was} "
-            "then, {now} now. Nothing was done there."
-        )
-        identifiers = message.format(name=before.name, was=was.system_identifier, now=look.system_identifier)
-        raise RefusedError(identifiers, hint=_ANEW)
+        name = f"{before.name} (system_identifier)"
+        words = _OTHER_SERVER.format(name=name, was=was.system_identifier, now=look.system_identifier)
+        raise RefusedError(words, hint=_ANEW)
     changes: list[str] = []
     machine_was = read_environment_facts(before.facts)
     if facts is not None and machine_was.reached.over == facts.reached.over:
@@ -158,30 +158,21 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
 def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts) -> None:
     """Refuse a server with moved data; only facts known both times are compared."""
     if was.machine_id and now.machine_id and was.machine_id != now.machine_id:
-        message = tr(
-            "{name}: the server is on a different machine than when the campaign started: {was} then, {now} "
-            "now. Nothing was done there."
-        )
+        what = tr("machine")
         words = tuple(machine_label(each) or tr("not known") for each in (was, now))
     elif was.filesystem and now.filesystem and was.filesystem != now.filesystem:
-        message = tr(
-            "{name}: the server's data is on a different filesystem than when the campaign started: {was} "
-            "then, {now} now. Nothing was done there."
-        )
+        what = tr("filesystem")
         words = was.filesystem, now.filesystem
     else:
         return
-    raise RefusedError(message.format(name=name, was=words[0], now=words[1]), hint=_ANEW)
+    raise RefusedError(_OTHER_SERVER.format(name=f"{name} ({what})", was=words[0], now=words[1]), hint=_ANEW)
 
 
 def _machine_changes(was: EnvironmentFacts, now: EnvironmentFacts) -> Iterator[str]:
-    label_was, label_now = machine_label(was), machine_label(now)
-    if label_was and label_now and label_was != label_now:
-        sentence = tr("The machine has changed since the campaign started: {was} then, {now} now.")
-        yield sentence.format(was=label_was, now=label_now)
-    if was.kernel and now.kernel and was.kernel != now.kernel:
-        sentence = tr("The kernel has changed since the campaign started: {was} then, {now} now.")
-        yield sentence.format(was=was.kernel, now=now.kernel)
+    sentence = tr("Changed since the campaign started: {was} then, {now} now.")
+    for then, here in ((machine_label(was), machine_label(now)), (was.kernel, now.kernel)):
+        if then and here and then != here:
+            yield sentence.format(was=then, now=here)
 
 
 def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
@@ -277,5 +268,5 @@ def _version_words(name: str, was: str, now: str) -> str:
 def _program_changes(before: Before) -> Iterator[str]:
     was = known(before.metadata.program_version, "")
     if was and was != VERSION:
-        sentence = tr("Earlier runs used pgFooting {was}; the remaining ones use {now}.")
-        yield sentence.format(was=was, now=VERSION)
+        sentence = tr("Earlier runs used {was}; the remaining ones use {now}.")
+        yield sentence.format(was=f"pgFooting {was}", now=VERSION)

@@ -201,7 +201,9 @@ def _create_where_only_root_may(path: str) -> None:
             is_open = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
             if found.st_uid != 0 or is_open:
                 raise RefusedError(
-                    tr("{path} does not belong to root alone; nothing was written.").format(path=folder),
+                    tr("{path} does not belong to {account} alone; nothing was written.").format(
+                        path=folder, account="root"
+                    ),
                     hint=tr("Set {variable} to another folder.").format(variable=TEMPLATES_VARIABLE),
                 )
             inner = where.relative_to(folder).parts[0]

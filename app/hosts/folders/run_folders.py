@@ -100,12 +100,12 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
         if free_bytes < reserve_bytes:
             raise TargetLostError(
                 tr("{path} is nearly full: {free} are left.").format(path=path, free=format_size(free_bytes)),
-                hint=tr("Free some space, or choose a smaller data size or a shorter run."),
+                hint=tr("Free some space, or choose smaller data or a shorter run."),
             )
     log_bytes = _check_folder(site.private.path, site.private.identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:
         raise TargetLostError(
-            tr("{path}, which contains the logs, is nearly full: {free} are left.").format(
+            tr("{path} is nearly full: {free} are left.").format(
                 path=site.private.path, free=format_size(log_bytes)
             )
         )
@@ -180,7 +180,7 @@ def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
                 watch()
     except OSError as err:
-        sentence = tr("The files in {path} are not accessible: {reason}")
+        sentence = tr("{path} cannot be read: {reason}.")
         raise ServerError(sentence.format(path=of.data_directory, reason=err.strerror)) from err
 
 

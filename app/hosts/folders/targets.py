@@ -121,12 +121,12 @@ def _default(account: Account) -> str:
         return create_default_folder(account)
     except OSError as err:
         raise TargetError(
-            tr("The default folder {path} cannot be created: {reason}.").format(
+            tr("{path} cannot be created: {reason}.").format(
                 path=default_folder(account), reason=err.strerror
             ),
             hint=of_an_account(
-                tr("Set target.path in the campaign, or set XDG_CACHE_HOME."),
-                root=tr("Set target.path in the campaign."),
+                tr("Set target.path in the campaign, or XDG_CACHE_HOME."),
+                root=tr("Choose another folder."),
             ),
         ) from err
     except RefusedError as err:
@@ -136,18 +136,14 @@ def _default(account: Account) -> str:
 def _spelled_out(given: str) -> str:
     """Return the absolute path for the user's text."""
     if any(unicodedata.category(letter) == "Cc" for letter in given):
-        raise TargetError(tr("The folder name {path} contains control characters.").format(path=repr(given)))
+        raise TargetError(tr("{path} contains control characters.").format(path=repr(given)))
     path = os.path.expanduser(given)  # noqa: PTH111 - Path would raise where there is no such user
     if path.startswith("~"):
-        raise TargetError(
-            tr("The folder {path} cannot be found: there is no user {user}.").format(
-                path=given, user=given.split("/", 1)[0][1:]
-            )
-        )
+        raise TargetError(tr("There is no user {user}.").format(user=given.split("/", 1)[0][1:]))
     if not path.startswith("/"):
         raise TargetError(
-            tr("The folder “{path}” is a relative path.").format(path=given),
-            hint=tr("Use the absolute path, such as {path}.").format(path=str(Path.cwd() / given)),
+            tr("{path} is not an absolute path.").format(path=given),
+            hint=tr("Use {path}.").format(path=str(Path.cwd() / given)),
         )
     return path
 
@@ -163,7 +159,7 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
     component = obstacle.component
     if obstacle.number == errno.ENOENT:
         return TargetError(
-            tr("The folder {path} does not exist: there is no {component}. Nothing was created.").format(
+            tr("{path} does not exist: there is no {component}. Nothing was created.").format(
                 path=path, component=component
             ),
             hint=tr("Create it, or omit the path to use the default folder."),
@@ -182,12 +178,10 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
                 component=component,
                 permissions=_permissions(obstacle.mode, obstacle.uid),
             ),
-            hint=tr("Choose a folder that {account} can reach, or omit the path to use {default}.").format(
-                account=account.name, default=default_folder(account)
-            ),
+            hint=tr("Choose another folder."),
         )
     return TargetError(
-        tr("The folder {path} cannot be used: {component}: {reason}.").format(
+        tr("{path} cannot be used: {component}: {reason}.").format(
             path=path, component=component, reason=os.strerror(obstacle.number)
         )
     )
@@ -206,7 +200,7 @@ def _check_place(path: str, facts: FolderFacts) -> None:
             tr(
                 "{path} is in a folder that pgFooting created for one campaign and deletes afterwards."
             ).format(path=path),
-            hint=tr("Choose the folder that contains it."),
+            hint=tr("Choose another folder."),
         )
 
 
@@ -214,7 +208,7 @@ def _check_writable(path: str, facts: FolderFacts, account: Account) -> None:
     if facts.read_only:
         raise TargetError(
             tr("{path} is on a filesystem mounted read-only.").format(path=path),
-            hint=tr("Mount it read-write, or choose another folder."),
+            hint=tr("Choose another folder."),
         )
     if not facts.writable:
         raise TargetError(
@@ -231,11 +225,11 @@ def _check_space(path: str, facts: FolderFacts, need_bytes: int) -> None:
             tr("{path} is too full: {free} free, {need} needed.").format(
                 path=path, free=format_size(facts.free_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Free some space, or choose another folder or a smaller data size."),
+            hint=tr("Free some space, or choose another folder or smaller data."),
         )
     if facts.free_inodes is not None and facts.free_inodes < _FEWEST_INODES:
         raise TargetError(
-            tr("{path} is too full: its filesystem has space for {free} more files, {need} needed.").format(
+            tr("{path} is too full: {free} free inodes, {need} needed.").format(
                 path=path, free=facts.free_inodes, need=_FEWEST_INODES
             )
         )
@@ -274,13 +268,10 @@ def _check_memory(target: MemoryTarget, account: Account, need_bytes: int, memor
     _check_writable(MEMORY_FOLDER, facts, account)
     if facts.free_bytes < need_bytes:
         raise TargetError(
-            tr("The tmpfs at {path} is too small: {free} of {total} free, {need} needed.").format(
-                path=MEMORY_FOLDER,
-                free=format_size(facts.free_bytes),
-                total=format_size(facts.total_bytes),
-                need=format_size(need_bytes),
+            tr("{path} is too full: {free} free, {need} needed.").format(
+                path=MEMORY_FOLDER, free=format_size(facts.free_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Choose a smaller data size, or as root: mount -o remount,size=SIZE {path!q}").format(
+            hint=tr("Choose smaller data, or as root: mount -o remount,size=SIZE {path!q}").format(
                 path=MEMORY_FOLDER
             ),
         )
@@ -302,17 +293,17 @@ def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> Non
         )
     if limit_bytes is not None and limit_bytes < need_bytes:
         raise TargetError(
-            tr("The memory target is limited to {limit}, but needs {need}.").format(
+            tr("The memory target may use {limit}, but needs {need}.").format(
                 limit=format_size(limit_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Choose a larger target.size, or a smaller data size."),
+            hint=tr("Choose a larger target.size or smaller data."),
         )
     if need_bytes > memory.available_bytes:
         raise TargetError(
             tr("{need} of memory is needed, but {whose} has only {available} available.").format(
                 need=format_size(need_bytes), whose=whose, available=format_size(memory.available_bytes)
             ),
-            hint=tr("End programs that use memory, or choose a smaller data size."),
+            hint=tr("End programs that use memory, or choose smaller data."),
         )
 
 

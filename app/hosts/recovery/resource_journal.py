@@ -191,7 +191,7 @@ def parse_record(path: Path, content: bytes) -> ResourceRecord:
     """
     lines = content.split(b"\n")[:-1]  # anything after the last line's end was never finished
     if not lines:
-        raise UnreadableRecordError(tr("it is empty"))
+        raise UnreadableRecordError(tr("invalid data"))
     try:
         values = [json.loads(line) for line in lines]
         header = values[0]
@@ -434,7 +434,7 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
             raise UnreadableRecordError(tr("it is not a file writable by this user only"))
         if found.st_size > _LARGEST_BYTES:
-            raise UnreadableRecordError(tr("it is too large"))
+            raise UnreadableRecordError(tr("invalid data"))
         try:
             fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -496,7 +496,7 @@ def _unwritable(err: OSError) -> FootingError:
             "The cleanup record of the campaign cannot be written ({path}: {reason}); nothing was created."
         ).format(path=err.filename or tr("state folder"), reason=err.strerror),
         hint=of_an_account(
-            tr("Free some space there, or set XDG_STATE_HOME to a writable folder."),
+            tr("Free some space there, or set XDG_STATE_HOME."),
             root=tr("Free some space there."),
         ),
     )

@@ -214,7 +214,7 @@ class TemplateMaker:
                 f"{folder}/{DATA}"
             )
         except DamagedTemplateError as err:
-            raise ServerError(tr("The template cannot be read: {reason}.").format(reason=err)) from err
+            raise ServerError(tr("{path} cannot be read: {reason}.").format(path=folder, reason=err)) from err
         name = template_name(key)
         template = Template(
             folder=f"{self.store.folder}/{name}",
@@ -273,7 +273,7 @@ def copy_template(
             as_account(empty_copy, account, record, COPY_TIMEOUT_S)(data_directory, wal_directory)
         if isinstance(err, OSError):
             message = tr("The data set could not be copied to {path}: {reason}.")
-            hint = tr("Free some space there, or choose a smaller data size.")
+            hint = tr("Free some space there, or choose smaller data.")
             raise TargetError(message.format(path=data_directory, reason=err.strerror), hint=hint) from err
         raise
     return CopiedData(template, seconds)

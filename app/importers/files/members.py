@@ -330,7 +330,8 @@ def _errors_with_path(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise ForeignDataError(tr("{path} is truncated.").format(path=path)) from error
+        message = tr("{path} is damaged: {reason}.")
+        raise ForeignDataError(message.format(path=path, reason=error)) from error
     except (tarfile.TarError, zlib.error, OSError, ValueError, RecursionError) as error:
         message = tr("{path} is damaged: {reason}.")
         raise ForeignDataError(message.format(path=path, reason=error)) from error
@@ -410,12 +411,10 @@ class _Checked(tarfile.TarInfo):
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADERS and self.size > _LONGEST_HEADER:
-            raise tarfile.ReadError(tr("a header of {size} bytes").format(size=self.size))
+            raise tarfile.ReadError(tr("its headers are too large"))
         depth = getattr(archive, "depth_of_headers", 0)
         if depth > _MOST_HEADERS:
-            raise tarfile.ReadError(
-                tr("more than {count} headers for one member").format(count=_MOST_HEADERS)
-            )
+            raise tarfile.ReadError(tr("its headers are too large"))
         archive.depth_of_headers = depth + 1  # type: ignore[attr-defined]  # its own headers nest, it does not
         made: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # the module's own hook
         archive.depth_of_headers = depth  # type: ignore[attr-defined]
@@ -443,12 +442,8 @@ def _refusal(info: tarfile.TarInfo) -> str:
         return tr("points outside the archive")
     if len(info.name) > _LONGEST_NAME or not info.name.isprintable():
         return tr("has an invalid file name")
-    if info.issym() or info.islnk():
-        return tr("is a link")
-    if info.issparse():
-        return tr("is a sparse file")
-    if not (info.isreg() or info.isdir()):
-        return tr("is a device or another special file")
+    if info.issparse() or not (info.isreg() or info.isdir()):
+        return tr("is a link, sparse or special file")
     return ""
 
 

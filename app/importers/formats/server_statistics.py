@@ -113,7 +113,7 @@ def read_statistics(stream: Readable, shown_path: str, bad: BadLines) -> ServerS
     for number, line in _numbered(stream, shown_path):
         reader.feed(number, line)
     if not reader.header:
-        raise ForeignDataError(tr("{file} is empty.").format(file=shown_path))
+        raise ForeignDataError(tr("{file}: fewer than two rows").format(file=shown_path))
     databases = reader.databases
     chosen = max(databases, key=lambda name: databases[name].growth(), default="")
     columns = databases[chosen].columns if databases else {"epoch": array("d")}

@@ -151,9 +151,9 @@ class _Reader:
             return
         key, value = match[1], match[2]
         if key not in KEYS:
-            raise self._wrong(number, tr("unknown key “{key}”").format(key=key), did_you_mean(key, KEYS))
+            raise self._wrong(number, tr("“{name}” is unknown").format(name=key), did_you_mean(key, KEYS))
         if KEYS[key] == "whole number" and not re.fullmatch(r"\d{1,15}", value, re.ASCII):
-            raise self._wrong(number, tr("{key} is not a whole number: “{text}”").format(key=key, text=value))
+            raise self._wrong(number, tr("{name} cannot be {value}").format(name=key, value=value))
         if KEYS[key] in {"number", "seconds since 1970"}:
             self._number(number, key, value)
         self._given[key] = value
@@ -163,10 +163,10 @@ class _Reader:
         self._names = [name.strip().strip('"') for name in line.split(self._separator)]
         for name in self._names[1:]:
             if name not in COLUMNS:
-                hint = did_you_mean(name, COLUMNS) or tr("Known names: {names}.").format(
+                hint = did_you_mean(name, COLUMNS) or tr("There are: {names}.").format(
                     names=", ".join(COLUMNS)
                 )
-                raise self._wrong(number, tr("unknown column “{name}”").format(name=name), hint)
+                raise self._wrong(number, tr("“{name}” is unknown").format(name=name), hint)
         if len(set(self._names)) < len(self._names):
             raise self._wrong(number, tr("a column occurs twice"))
         self._values = [array("d") for _ in self._names[1:]]
@@ -199,10 +199,10 @@ class _Reader:
         except ValueError as error:
             hint = tr("Write numbers with a decimal point.") if "," in text else ""
             raise self._wrong(
-                number, tr("{name} is not a number: “{text}”").format(name=name, text=text[:40]), hint
+                number, tr("{name} cannot be {value}").format(name=name, value=text[:40]), hint
             ) from error
         if not 0 <= value <= _MOST:
-            raise self._wrong(number, tr("{name} cannot be {text}").format(name=name, text=text[:40]))
+            raise self._wrong(number, tr("{name} cannot be {value}").format(name=name, value=text[:40]))
         return value
 
     def _wrong(self, number: int | None, what: str, hint: str = "") -> ForeignDataError:

@@ -384,11 +384,11 @@ def _outputs(candidate: RunFiles) -> dict[str, str]:
 def _marks(
     candidate: RunFiles, environment: Environment, timeline: Timeline, metadata: RunMetadata
 ) -> list[tuple[str, str]]:
-    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=candidate.folder)
+    reason = tr("not measured by pgFooting: {path}").format(path=candidate.folder)
     marks = [(IMPORTED, reason), *timeline.marks]
     if environment.settings is not None:
         marks += [
-            ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=why))
+            ("unsafe", f"{name} = {value}: {why}")
             for name, value, why in unsafe_settings(environment.settings.values.items())
         ]
     marks = list(judged_marks(marks, metadata, read_environment_facts(environment.facts())))
@@ -419,21 +419,21 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
     if candidate.summary is None:
         reason = candidate.output.problem if candidate.output and candidate.output.problem else ""
         if candidate.row is not None:
-            reason = reason or tr("none; TPS are from its row in the results table")
+            reason = reason or tr("none; TPS are from the results table")
         missing.append((tr("summary of pgbench"), reason or tr("none; TPS are computed from the seconds")))
     if candidate.summary is None and candidate.alike is not None:
         reason = tr("taken from other runs in the same results table")
         missing.append((tr("workload"), reason))
     if not environment.storage.filesystem:
-        missing.append((tr("filesystem"), tr("no file and no folder name states it")))
+        missing.append((tr("filesystem"), tr("no file states it")))
     if environment.settings is None:
-        reason = environment.no_settings or tr("no file contains them")
+        reason = environment.no_settings or tr("no file states it")
         missing.append((tr("settings of the server"), reason))
     if not environment.version and not _server_version(candidate.summary):
         missing.append((tr("version of the server"), tr("no file states it")))
     if not environment.machine:
-        missing.append((tr("machine"), tr("no file describes it")))
-    missing.append((tr("CPU, devices, memory, pressure"), tr("not recorded")))
+        missing.append((tr("machine"), tr("no file states it")))
+    missing.append((tr("CPU, devices, memory, pressure"), tr("no file states it")))
     return missing
 
 

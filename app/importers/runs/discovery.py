@@ -110,7 +110,7 @@ def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
     """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - a link in the path stays as it was named
     if not os.path.lexists(absolute):
-        raise UsageError(tr("{path} does not exist.").format(path=path))
+        raise UsageError(f"{path} " + tr("does not exist") + ".")
     is_folder = os.path.isdir(absolute)  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
     tree = ScanResult(absolute if is_folder else absolute.parent)
     for number, (file, folder) in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
@@ -148,7 +148,7 @@ def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
     try:
         mode = os.stat(file if folder is None else file.name, dir_fd=folder, follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
-            reason = tr("a link") if stat.S_ISLNK(mode) else tr("not a regular file")
+            reason = tr("not a regular file")
             tree.left.append(SkippedFile(str(file), reason))
             return
         member = file_member(file, folder)

@@ -141,8 +141,7 @@ class CandidateFinder:
             if each.summary or each.progress:
                 found.append(each)
             else:
-                reason = tr("pgbench printed no result here: {messages}")
-                sentence = reason.format(messages="; ".join(each.messages[:2]))
+                sentence = tr("pgbench printed no result here") + ": " + "; ".join(each.messages[:2])
                 self._left.append(SkippedFile(each.file, sentence, is_problem=True))
         return found
 
@@ -294,7 +293,7 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
     configuration = given.get("name") or member.disk.stem
     folder = "/".join((tree.root.name, *member.disk.parent.relative_to(tree.root).parts))
     duration_s = float(given.get("duration_s", table.t_s[-1]))
-    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=member.shown_path)
+    reason = tr("not measured by pgFooting: {path}").format(path=member.shown_path)
     return ForeignRun(
         digest=hashlib.sha256(f"{member.size}\n".encode() + member.head + member.tail).hexdigest(),
         name=f"{configuration} #1",
@@ -313,7 +312,7 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
 def _read(member: ForeignFile) -> TimeTable:
     for _, stream in opened([member]):
         return read_time_table(stream, member.shown_path)
-    raise ForeignDataError(tr("{file} no longer exists.").format(file=member.shown_path))
+    raise ForeignDataError(f"{member.shown_path} " + tr("does not exist") + ".")
 
 
 def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
@@ -368,7 +367,7 @@ def _facts(table: TimeTable) -> dict[str, Json]:
 
 def _missing(table: TimeTable) -> list[tuple[str, str]]:
     missing = [
-        (tr(what), tr("the table does not state it"))
+        (tr(what), tr("no file states it"))
         for key, what in (
             ("filesystem", "filesystem"),
             ("postgresql", "version of the server"),
@@ -380,7 +379,7 @@ def _missing(table: TimeTable) -> list[tuple[str, str]]:
     if TPS in table.series:
         missing += missing_between_reports(table.t_s)
     else:
-        missing.append((tr("TPS by the second"), tr("the table has no column tps")))
+        missing.append((tr("TPS by the second"), tr("no file states it")))
     if not any(metric.startswith("latency.p") for metric in table.series):
-        missing.append((tr("latency percentiles"), tr("the table has none")))
+        missing.append((tr("latency percentiles"), tr("no file states it")))
     return missing

@@ -61,7 +61,7 @@ def transaction_series(store: SecondStore, end_s: float, one_in: float) -> list[
         end_s: measured time.
         one_in: transactions per line.
     """
-    source = tr("pgbench --log")
+    source = "pgbench --log"
     if one_in != 1:
         source = tr("pgbench --log, 1 in {number:g}, scaled").format(number=one_in)
     sums, ends = store.sums(), ends_of_seconds(end_s)
@@ -92,7 +92,7 @@ def progress_series(reports: ReportColumns, origin_s: float) -> list[ForeignSeri
         reports: of one run.
         origin_s: its start since the epoch if their times count from there, else 0.
     """
-    source = tr("pgbench --progress")
+    source = "pgbench --progress"
     return [
         ForeignSeries(metric, np.array(times) - origin_s, np.array(values), source)
         for metric, (times, values) in reports.series.items()
@@ -133,7 +133,7 @@ class AggregatedLog:
 
     def series(self, end_s: float) -> list[ForeignSeries]:
         """Return the series; `end_s` is the length of a single interval and otherwise unused."""
-        source = tr("pgbench --log --aggregate-interval")
+        source = "pgbench --log --aggregate-interval"
         length_s = float(self.interval_s) if self.interval_s else max(end_s, _SHORTEST_S)
         ends = np.array([each.start_s - self.begin_s + length_s for each in self.intervals])
         count = np.array([each.transactions for each in self.intervals], np.float64)
@@ -342,7 +342,7 @@ def _take_progress(timeline: Timeline, sources: TimelineInputs) -> None:
 def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
     found: AggregatedLog | None = read_aggregates(log.members, bad)
     if found is None:
-        raise ForeignDataError(tr("the aggregated log has no complete interval"))
+        raise ForeignDataError(tr("the transaction log has no complete line"))
     if timeline.has_tps:
         return
     timeline.origin_s = float(found.begin_s)
@@ -377,7 +377,7 @@ def _take_transactions(timeline: Timeline, sources: TimelineInputs, log: ThreadL
         _end_s(sources.summary, last_s) if is_whole else _printed_s(sources.summary) or last_s
     )
     if sampling.one_in != 1:
-        reason = tr("the log holds about one in {number:g} transactions").format(number=sampling.one_in)
+        reason = tr("the log contains about one in {number:g} transactions").format(number=sampling.one_in)
         timeline.marks.append(("sampled", reason))
     _take_progress(timeline, sources)
     if timeline.has_tps:
@@ -496,6 +496,6 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
         timeline.missing += missing_between_reports(by_second.t_s)
     if not timeline.has_tps:
         if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
-            reason = tr("there is no progress, no usable log and no statistics")
+            reason = tr("there is no per-second data")
             timeline.missing.append((tr("TPS by the second"), reason))
         timeline.marks.append(("mean-only", tr("there is no per-second data")))

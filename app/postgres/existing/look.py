@@ -25,7 +25,7 @@ import psycopg
 
 from app.domain.errors import RefusedError, TargetError
 from app.domain.quoting import shown
-from app.domain.text import format_size, tr, trn
+from app.domain.text import format_size, titled, tr, trn
 from app.postgres.existing.address import ServerAddress, error_line
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.installations.installation import OLDEST_MAJOR
@@ -472,8 +472,8 @@ def _of_others(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]
 
 
 def _names_joined(names: tuple[str, ...]) -> str:
-    more = tr(" and {count} more").format(count=len(names) - _MOST_NAMED) if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    shown, more = ", ".join(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
+    return tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
 
 
 _WORDS_SHOWN: Final = 8
@@ -491,12 +491,12 @@ def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str]
     others = look.others
     tls = look.tls or tr("none")
     rows = [
-        (tr("Server"), address.name),
-        (tr("Version"), look.version_text),
+        (titled(tr("server")), address.name),
+        (titled(tr("version")), look.version_text),
         (tr("Cluster"), _cluster(look)),
-        *([(tr("Managed service"), look.managed_service)] if look.managed_service else []),
-        (tr("TLS"), tr("none: a local socket") if address.is_socket else tls),
-        (tr("Role"), address.user),
+        *([(titled(tr("managed service")), look.managed_service)] if look.managed_service else []),
+        ("TLS", tr("none: a local socket") if address.is_socket else tls),
+        (titled(tr("role")), address.user),
         (tr("Databases"), _databases(look)),
         (
             tr("Others"),
@@ -530,7 +530,11 @@ def _databases(look: ServerLook) -> str:
         for each in look.databases[:_WORDS_SHOWN]
     ]
     more = look.database_count - len(names)
-    return ", ".join(names) + (tr(" and {count} more").format(count=more) if more > 0 else "")
+    return (
+        tr("{names} and {count} more").format(names=", ".join(names), count=more)
+        if more > 0
+        else ", ".join(names)
+    )
 
 
 def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:

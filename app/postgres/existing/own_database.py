@@ -126,8 +126,9 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
         _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
     except ANSWER_ERRORS as error:
-        message = tr("The database {name} could not be dropped: {reason}")
-        raise ServerError(message.format(name=OWN_DATABASE, reason=error_line(error))) from error
+        message = tr("The server could not execute {statements}: {reason}")
+        statement = f"DROP DATABASE {OWN_DATABASE}"
+        raise ServerError(message.format(statements=statement, reason=error_line(error))) from error
     return True
 
 
@@ -232,8 +233,9 @@ def make_own(connection: Connection) -> None:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
     except ANSWER_ERRORS as error:
-        message = tr("The database {name} could not be created: {reason}")
-        raise ServerError(message.format(name=OWN_DATABASE, reason=error_line(error))) from error
+        message = tr("The server could not execute {statements}: {reason}")
+        statement = f"CREATE DATABASE {OWN_DATABASE}"
+        raise ServerError(message.format(statements=statement, reason=error_line(error))) from error
 
 
 def give_settings(
@@ -274,7 +276,7 @@ def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) ->
             for setting, value in settings:
                 row = connection.execute(_SHOWN.encode(), (setting, setting.lower())).fetchone()
                 if row is None or not row[1]:
-                    found = tr("(unknown)") if row is None else shown(row[0])
+                    found = "(" + tr("unknown") + ")" if row is None else shown(row[0])
                     message = tr("{name} is {found} instead of {value}. Nothing was measured.")
                     raise SettingError(message.format(name=setting, found=found, value=value))
     except ANSWER_ERRORS as error:

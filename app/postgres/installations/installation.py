@@ -104,8 +104,8 @@ def newer_than_tested(version: str, major: int) -> str:
 
 def describe_installation(installation: Installation) -> str:
     """Return one line for users: version, folder, and the reasons if it cannot be used."""
-    line = tr("PostgreSQL {version} in {folder}").format(
-        version=installation.version or "?", folder=installation.bin_directory
+    line = tr("{program} in {folder}").format(
+        program=f"PostgreSQL {installation.version or '?'}", folder=installation.bin_directory
     )
     return f"{line}: {' '.join(installation.unusable)}" if installation.unusable else line
 
@@ -305,7 +305,7 @@ class InstallationProbe:
     def _no_server(self) -> str:
         folder = self.candidate.folder
         if not folder.is_dir():
-            return tr("{folder} is not a folder.").format(folder=folder)
+            return tr("{path} is not a folder.").format(path=folder)
         return tr("Neither {folder} nor {folder}/bin contains the program postgres.").format(folder=folder)
 
     def _distrust(self) -> str:
@@ -485,13 +485,13 @@ def choose_installation(choice: str, found: Sequence[Installation]) -> Installat
         InstallationError: none, none usable, or not the requested one; the hint names packages.
     """
     if choice == "newest":
-        matching, wanted = list(found), tr("PostgreSQL")
+        matching, wanted = list(found), "PostgreSQL"
     elif choice.isascii() and choice.isdigit():
         matching = [installation for installation in found if installation.major == int(choice)]
-        wanted = tr("PostgreSQL {major}").format(major=choice)
+        wanted = f"PostgreSQL {choice}"
     else:
         matching = list(filter(_is_in(choice), found))
-        wanted = tr("PostgreSQL in {folder}").format(folder=choice)
+        wanted = tr("{program} in {folder}").format(program="PostgreSQL", folder=choice)
     for installation in matching:
         if installation.usable:
             return installation

@@ -147,19 +147,19 @@ class Histogram:
             CorruptRunFileError: the bytes are invalid.
         """
         if encoded[:1] != bytes([_VERSION]):
-            raise _corrupt(tr("unknown version"))
+            raise _corrupt(tr("invalid data"))
         numbers = _decode_numbers(_decompress(encoded[1:]))
         size = int(numbers[0]) if len(numbers) else -1
         if len(numbers) != 1 + 2 * size:
-            raise _corrupt(tr("wrong length"))
+            raise _corrupt(tr("invalid data"))
         gaps, counts = numbers[1 : 1 + size], numbers[1 + size :]
         if (gaps >= BUCKETS).any():
-            raise _corrupt(tr("bucket out of range"))
+            raise _corrupt(tr("invalid data"))
         buckets = np.cumsum(gaps + 1) - 1
         if size and buckets[-1] >= BUCKETS:
-            raise _corrupt(tr("bucket out of range"))
+            raise _corrupt(tr("invalid data"))
         if (counts >= 2**48).any():  # more transactions than a second has nanoseconds
-            raise _corrupt(tr("count out of range"))
+            raise _corrupt(tr("invalid data"))
         return cls(buckets, counts + 1)
 
     def _rank(self, percent: float) -> int:
@@ -185,11 +185,11 @@ def _decode_numbers(encoded: bytes) -> Integers:
     octets = np.frombuffer(encoded, np.uint8)
     ends = np.flatnonzero(octets < 0x80)
     if not len(ends) or int(ends[-1]) != len(octets) - 1:
-        raise _corrupt(tr("cut off"))
+        raise _corrupt(tr("invalid data"))
     starts = np.concatenate(([0], ends[:-1] + 1))
     lengths = ends - starts + 1
     if int(lengths.max()) > _LONGEST_NUMBER:
-        raise _corrupt(tr("number too long"))
+        raise _corrupt(tr("invalid data"))
     place = np.arange(len(octets)) - np.repeat(starts, lengths)
     return np.add.reduceat((octets & 0x7F).astype(np.int64) << (7 * place), starts)
 
@@ -202,7 +202,7 @@ def _decompress(encoded: bytes) -> bytes:
     except zlib.error as err:
         raise _corrupt(str(err)) from err
     if not stream.eof or stream.unused_data:
-        raise _corrupt(tr("wrong length"))
+        raise _corrupt(tr("invalid data"))
     return content
 
 

@@ -333,7 +333,7 @@ def _incomplete(missing: list[str], messages: tuple[str, ...]) -> PgbenchError:
     said = tr("pgbench said: {messages}").format(messages="; ".join(messages)) if messages else ""
     return PgbenchError(
         f"{sentence} {said}".strip(),
-        hint=tr("What was measured until then is kept; the full output is in the run file."),
+        hint=tr("Data measured until then is kept; the full output is in the run file."),
     )
 
 

@@ -253,9 +253,7 @@ class Resolver:
         try:
             mount = self.find_mount(path)
         except (OSError, LookupError) as err:
-            raise ProbeUnavailable(
-                tr("the mount of {path} cannot be found: {error}").format(path=path, error=err)
-            ) from err
+            raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=path)) from err
         if mount.filesystem == "overlay":
             return self._resolve_overlay(mount, depth)
         pool = mount.source.split("/", 1)[0] if mount.filesystem == "zfs" else ""

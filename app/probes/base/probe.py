@@ -134,12 +134,10 @@ def explain(host: str, errors: str, status: int | None) -> str:
             return sentence.format(host=host)
     lines = [line for line in strip_controls(errors.replace("\n", "\t")).split("\t") if line.strip()]
     if lines:
-        message = tr("The connection to {host} ended; ssh said: {words}")
+        message = tr("The connection to {host} ended: {words}")
         return message.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])
     if status:
-        return tr("The connection to {host} ended; ssh said nothing (exit status {status}).").format(
-            host=host, status=status
-        )
+        return tr("The connection to {host} ended (exit status {status}).").format(host=host, status=status)
     return tr("The connection to {host} ended.").format(host=host)
 
 
@@ -147,6 +145,9 @@ Clock = Callable[[], float]
 
 _SHORTEST_INTERVAL_S: Final = 0.001
 _FIRST_SIZE: Final = 4096
+
+
+FROM_LINUX: Final = tr("this kernel does not count this; Linux {version} or newer does")
 
 
 class ProbeUnavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the program
@@ -446,8 +447,8 @@ def attempt(read: Callable[[], Json]) -> Json:
 def _words(err: OSError) -> str:
     if err.errno in {errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR}:
         return tr("does not exist on this machine")
-    if err.errno in {errno.EACCES, errno.EPERM}:
-        return tr("cannot be read without root") if os.geteuid() else tr("cannot be read here")
+    if err.errno in {errno.EACCES, errno.EPERM} and os.geteuid():
+        return tr("cannot be read without root")
     return err.strerror or str(err)
 
 

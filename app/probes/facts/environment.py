@@ -473,7 +473,7 @@ def _link_facts(folder: Path) -> Json:
             return folder_facts(
                 parent, ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
             )
-    return unreadable(tr("no PCI Express link is shown for this device"))
+    return unreadable(tr("not shown for this device"))
 
 
 def device_temperatures(folder: Path) -> Json:
@@ -482,7 +482,7 @@ def device_temperatures(folder: Path) -> Json:
         (folder / "device").glob("hwmon/hwmon*/temp*_input")
     )
     if not paths:
-        return unreadable(tr("no driver shows a temperature of this device"))
+        return unreadable(tr("not shown for this device"))
     return {path.name.removesuffix("_input"): celsius(path) for path in paths}
 
 

@@ -242,7 +242,7 @@ def _load() -> ctypes.CDLL:
         ]
         zstd.ZSTD_isError.argtypes = [ctypes.c_size_t]
     except (OSError, AttributeError) as error:
-        raise ProbeUnavailable(tr("{library} is not installed").format(library=_LIBRARY)) from error
+        raise ProbeUnavailable(tr("{program} is not installed").format(program=_LIBRARY)) from error
     return zstd
 
 

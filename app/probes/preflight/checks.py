@@ -335,19 +335,17 @@ def check_load(context: PreflightContext) -> Found:
         yield _finding(
             "foreign-load",
             tr("Other programs use {cores:.2f} of {cpus} CPUs: {names}."),
-            tr("Wait until they have finished, or end those you do not need: measure on an idle machine."),
+            tr("Wait until they have finished, or end those you do not need."),
             cores=load.foreign_cores,
             cpus=load.cpus,
             names=names or tr("programs that have ended or run outside this container"),
         )
-    for resource, message in (
-        ("io", tr("Programs waited for I/O {share:.0%} of the time before the start.")),
-        ("memory", tr("Programs waited for memory {share:.0%} of the time before the start.")),
-    ):
+    for resource, what in (("io", "I/O"), ("memory", tr("memory"))):
         share = load.pressure.get(f"{resource}_some", 0)
         if share >= PRESSURE_SHARE:
-            hint = tr("Something else is using the machine: wait until it has finished.")
-            yield _finding(f"{resource}-pressure", message, hint, share=share)
+            message = tr("Programs waited for {what} {share:.0%} of the time before the start.")
+            hint = tr("Wait until they have finished, or end those you do not need.")
+            yield _finding(f"{resource}-pressure", message, hint, share=share, what=what)
     if load.steal_share >= STEAL_SHARE:
         message = tr("The hypervisor took {share:.1%} of the CPU time for other machines.")
         hint = tr("Results of a shared virtual machine vary: use more repeats.")
@@ -363,7 +361,7 @@ def check_processors(context: PreflightContext) -> Found:
         yield _finding("governor", message, hint, governor=governor)
     if context.limits.cpus is not None:
         message = tr("A control group limits this process to {cpus:.2f} CPUs.")
-        hint = tr("It causes stalls that have nothing to do with the disks: lift the limit.")
+        hint = tr("Lift the limit: it causes stalls that have nothing to do with the disks.")
         yield _finding("cpu-quota", message, hint, cpus=context.limits.cpus)
     allowed, online = context.processor.get("allowed"), context.processor.get("online")
     if isinstance(allowed, int) and isinstance(online, int) and allowed < online:
@@ -464,7 +462,7 @@ def check_devices(context: PreflightContext) -> Found:
     loops = [device.name for device in context.backing.devices if device.kind == "loop"]
     if loops:
         message = tr("The data directory is in a file on another filesystem ({names}), not on a disk.")
-        hint = tr("Such results say nothing about disks, because the host's cache is involved.")
+        hint = tr("Choose a folder on a local disk.")
         yield _finding("loop-device", message, hint, names=loops)
     shared = sorted(context.library_devices & {device.name for device in context.backing.leaves})
     if shared:

@@ -258,7 +258,7 @@ def _storage(remote_facts: RemoteFacts) -> Facts:
         mount["on_network"] = filesystem in NETWORK_FILESYSTEMS
         facts["mount"] = mount
     else:
-        facts["mount"] = unreadable(tr("the machine does not report its mounts"))
+        facts["mount"] = unreadable(tr("it reports no mounts"))
     dataset = remote_facts.properties.get("dataset")
     if dataset:
         version, limit = remote_facts.named.get("zfs.version"), remote_facts.named.get("zfs.zfs_arc_max")
@@ -279,9 +279,11 @@ def _storage(remote_facts: RemoteFacts) -> Facts:
     if remote_facts.devices:
         facts["devices"] = {name: _device(name, values) for name, values in remote_facts.devices.items()}
     elif remote_facts.system in TRIED_SYSTEMS:
-        facts["devices"] = unreadable(tr("no block device is shown for this filesystem"))
+        facts["devices"] = unreadable(tr("not shown for this device"))
     else:
-        facts["devices"] = unreadable(tr("pgFooting has no device details for this system"))
+        facts["devices"] = unreadable(
+            tr("only available on Linux; this is {system}").format(system=remote_facts.system)
+        )
     return facts
 
 

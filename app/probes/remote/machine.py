@@ -330,10 +330,10 @@ def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
         return tuple(MissingMetric(name, reason) for name in names)
     missing = []
     if facts.named.get("kernel.no_pressure"):
-        reason = tr("this kernel is built without pressure stall information (CONFIG_PSI)")
+        reason = tr("this kernel was built without {option}").format(option="CONFIG_PSI")
         missing.append(MissingMetric("pressure.*", reason))
     if not facts.devices:
-        missing.append(MissingMetric("storage.*", tr("no block device is shown for this filesystem")))
+        missing.append(MissingMetric("storage.*", tr("not shown for this device")))
     return tuple(missing)
 
 

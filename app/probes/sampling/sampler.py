@@ -150,8 +150,8 @@ def _reason(err: Exception) -> str:
     if isinstance(err, ProbeUnavailable):
         return err.reason
     if isinstance(err, OSError):
-        return tr("it cannot be read: {error}").format(error=err)
-    return tr("pgFooting does not understand it: {error!r}").format(error=err)
+        return tr("it cannot be read: {reason}").format(reason=err)
+    return tr("not understood: {error!r}").format(error=err)
 
 
 STOP_TIMEOUT_S: Final = 2.0

@@ -21,6 +21,7 @@ from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount, merged, mount_of, resolve_backing
 from app.probes.base.probe import (
+    FROM_LINUX,
     Clock,
     CounterDifference,
     Counters,
@@ -193,10 +194,10 @@ class _Device:
             reason = tr("{device} passes flushes on to its members and does not count them")
             reasons.append(MissingMetric("device.flushes", reason.format(device=self.name), self.name))
         elif self._fields < _WITH_FLUSHES:
-            reason = tr("this kernel does not count flushes; Linux 5.5 or newer does")
+            reason = FROM_LINUX.format(version="5.5")
             reasons.append(MissingMetric("device.flushes", reason, self.name))
         if self._fields < _WITH_DISCARDS:
-            reason = tr("this kernel does not count discards; Linux 4.18 or newer does")
+            reason = FROM_LINUX.format(version="4.18")
             reasons.append(MissingMetric("device.discards", reason, self.name))
         return tuple(reasons)
 
@@ -325,7 +326,7 @@ class BtrfsProbe(FileProbe):
     """Commits, their mean time, and errors of each device since the start of the run."""
 
     id = "btrfs"
-    label = tr("btrfs")
+    label = "btrfs"
 
     def __init__(
         self,
@@ -347,19 +348,19 @@ class BtrfsProbe(FileProbe):
         self._commits, self._errors = None, {}
         backing = self._resolve(context.server.data_folder)
         if backing.mount.filesystem != "btrfs":
-            raise ProbeUnavailable(tr("the data directory is not on btrfs"))
+            raise ProbeUnavailable(tr("the data directory is not on {filesystem}").format(filesystem="btrfs"))
         folder = self._filesystem(backing)
         omissions: list[MissingMetric] = []
         try:
             self._commits = self._keep_open(folder / "commit_stats")
         except FileNotFoundError:
-            reason = tr("this kernel does not count btrfs commits; Linux 6.0 or newer does")
+            reason = FROM_LINUX.format(version="6.0")
             omissions += [MissingMetric(metric, reason) for metric in ("btrfs.commits", "btrfs.commit_time")]
         for path in sorted(folder.glob("devinfo/*/error_stats")):
             file = self._keep_open(path)
             self._errors[path.parent.name] = (file, sum(parse_numbers(file.read()).values()))
         if not self._errors:
-            reason = tr("this kernel does not report errors of btrfs devices; Linux 5.14 or newer does")
+            reason = FROM_LINUX.format(version="5.14")
             omissions.append(MissingMetric("btrfs.device_errors", reason))
         self.omissions = tuple(omissions)
         self._counters = Counters(self._clock)
@@ -371,7 +372,7 @@ class BtrfsProbe(FileProbe):
             for link in folder.iterdir():
                 if link.name in names or link.resolve().parent.name in names:  # a partition: its disk
                     return folder.parent
-        raise ProbeUnavailable(tr("{folder} does not show the filesystem").format(folder=self._root))
+        raise ProbeUnavailable(tr("{path} does not exist here").format(path=self._root))
 
     @override
     def read(self) -> list[Sample]:
@@ -434,7 +435,7 @@ class ZfsProbe(FileProbe):
     """Size and hits of the ARC, I/O of the dataset, commits and bytes of the intent log."""
 
     id = "zfs"
-    label = tr("ZFS")
+    label = "ZFS"
 
     def __init__(
         self,
@@ -458,7 +459,7 @@ class ZfsProbe(FileProbe):
         except LookupError as err:
             raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
         if mount.filesystem != "zfs":
-            raise ProbeUnavailable(tr("the data directory is not on ZFS"))
+            raise ProbeUnavailable(tr("the data directory is not on {filesystem}").format(filesystem="ZFS"))
         self._files["arcstats"] = self._keep_open(self._folder / "arcstats")
         omissions: list[MissingMetric] = []
         dataset = self._dataset_file(mount.source)
@@ -471,7 +472,7 @@ class ZfsProbe(FileProbe):
             try:
                 self._files["zil"] = self._keep_open(self._folder / "zil")
             except FileNotFoundError:
-                reason = tr("this OpenZFS shows no statistics of its intent log")
+                reason = tr("{path} does not exist here").format(path=self._folder / "zil")
                 omissions += [MissingMetric(metric, reason) for metric, _ in _RATES["zil"]]
         self.omissions = tuple(omissions)
         self._counters = {part: Counters(self._clock) for part in _RATES}

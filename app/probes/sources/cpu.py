@@ -13,7 +13,7 @@ from typing import Final
 from typing_extensions import override
 
 from app.domain.metrics import Sample
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.probes.base.probe import (
     Clock,
     CounterDifference,
@@ -72,9 +72,7 @@ class CpuProbe(FileProbe):
         try:
             self._keep_open(self._path)
         except FileNotFoundError as err:
-            raise ProbeUnavailable(
-                tr("{path} does not exist, so CPU times are unknown").format(path=self._path)
-            ) from err
+            raise ProbeUnavailable(tr("{path} does not exist here").format(path=self._path)) from err
         self._counters.forget()
         self._highest_iowait = 0
 
@@ -165,12 +163,10 @@ class PressureProbe(FileProbe):
             self.close()
             if err.errno in {errno.ENOENT, errno.ENOTDIR}:
                 raise ProbeUnavailable(
-                    tr("this kernel is built without pressure stall information (CONFIG_PSI)")
+                    tr("this kernel was built without {option}").format(option="CONFIG_PSI")
                 ) from err
             if err.errno == errno.EOPNOTSUPP:
-                raise ProbeUnavailable(
-                    tr("pressure stall information is off; the kernel parameter psi=1 turns it on")
-                ) from err
+                raise ProbeUnavailable(tr("off; the kernel parameter psi=1 turns it on")) from err
             raise
 
     @override
@@ -211,7 +207,7 @@ class MemoryProbe(FileProbe):
     """Available, cached, shared, dirty and written-back memory, and swap in use."""
 
     id = "memory"
-    label = tr("Memory")
+    label = titled(tr("memory"))
 
     def __init__(self, path: str = "/proc/meminfo") -> None:
         super().__init__()
@@ -223,9 +219,7 @@ class MemoryProbe(FileProbe):
         try:
             self._keep_open(self._path)
         except FileNotFoundError as err:
-            raise ProbeUnavailable(
-                tr("{path} does not exist, so memory is unknown").format(path=self._path)
-            ) from err
+            raise ProbeUnavailable(tr("{path} does not exist here").format(path=self._path)) from err
 
     @override
     def read(self) -> list[Sample]:
@@ -247,7 +241,7 @@ def parse_swapped_in(text: bytes) -> int:
     """
     begin = (b"\n" + text).find(_FIELD)
     if begin < 0:
-        raise ValueError(tr("there is no line pswpin"))
+        raise ValueError(tr("this kernel does not count this"))
     return int(text[begin + len(_FIELD) - 1 :].split(b"\n", 1)[0])
 
 
@@ -255,7 +249,7 @@ class SwapInProbe(FileProbe):
     """Bytes per second read back from swap, for which processes waited."""
 
     id = "swap-in"
-    label = tr("Swap")
+    label = titled(tr("swap"))
 
     def __init__(self, path: str = "/proc/vmstat", clock: Clock = time.monotonic) -> None:
         super().__init__()
@@ -268,11 +262,11 @@ class SwapInProbe(FileProbe):
         try:
             parse_swapped_in(self._keep_open(self._path).read())
         except FileNotFoundError as err:
-            message = tr("{path} does not exist, so swapping is unknown")
+            message = tr("{path} does not exist here")
             raise ProbeUnavailable(message.format(path=self._path)) from err
         except ValueError as err:
             self.close()
-            raise ProbeUnavailable(tr("this kernel does not count what is swapped in")) from err
+            raise ProbeUnavailable(tr("this kernel does not count this")) from err
         self._counters.forget()
 
     @override
@@ -405,9 +399,7 @@ class ThrottlingProbe(FileProbe):
                 if key not in seen and len(seen) < MOST_FILES and self._watch(folder, kind):
                     seen.add(key)
         if not self._watched:
-            raise ProbeUnavailable(
-                tr("the kernel does not count thermal throttling on this processor (Intel only)")
-            )
+            raise ProbeUnavailable(tr("this kernel does not count this"))
 
     def _watch(self, folder: Path, kind: str) -> bool:
         try:
@@ -426,7 +418,7 @@ class ThrottlingProbe(FileProbe):
         try:
             shares = [share for each in self._watched if (share := each.share()) is not None]
         except ValueError as err:
-            raise ProbeUnavailable(tr("the kernel's throttling counters are not numbers here")) from err
+            raise ProbeUnavailable(tr("this kernel does not count this")) from err
         return [Sample("cpu.throttled", round(max(shares), 1))] if shares else []
 
 

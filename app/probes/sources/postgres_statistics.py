@@ -99,9 +99,7 @@ class ServerProbe(Probe):
         except ANSWER_ERRORS as err:
             self._disconnect()
             raise ProbeUnavailable(
-                tr("the statistics of the server cannot be read: {error}").format(
-                    error=shown(str(err).strip())
-                )
+                tr("it cannot be read: {reason}").format(reason=shown(str(err).strip()))
             ) from err
 
     def _connect(self, conninfo: str) -> ServerConnection:

@@ -47,7 +47,7 @@ class Children:
     def __init__(self, pid: int, proc: str = "/proc") -> None:
         folder = Path(proc, str(pid), "task", str(pid))
         if folder.exists() and not (folder / "children").exists():
-            reason = tr("this kernel does not list the children of a process (CONFIG_PROC_CHILDREN)")
+            reason = tr("this kernel was built without {option}").format(option="CONFIG_PROC_CHILDREN")
             raise ProbeUnavailable(reason)
         self._file = RawFile(str(folder / "children"))
 
@@ -199,7 +199,7 @@ class ProcessesProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         if not Path(self._proc, "self", "stat").exists():
-            raise ProbeUnavailable(tr("/proc is not mounted, so CPU times of processes are unknown"))
+            raise ProbeUnavailable(tr("/proc is not mounted here"))
         self.close()
         self._context = context
         if context.server.postmaster_pid is None and context.server.reason:
@@ -371,7 +371,7 @@ class KernelThreadsProbe(Probe):
         used_ns = int(file.read().split()[0])
         file.close()
         if not used_ns:
-            raise ProbeUnavailable(tr("this kernel does not count the time of threads (/proc/PID/schedstat)"))
+            raise ProbeUnavailable(tr("this kernel does not count this"))
         self._children = Children(KTHREADD_PID, self._proc)
         self._scan()
 
@@ -530,9 +530,7 @@ class RunQueueProbe(Probe):
         try:
             RawFile(f"{self._proc}/self/schedstat").close()
         except OSError as err:
-            raise ProbeUnavailable(
-                tr("this kernel does not report how long programs wait for a CPU (/proc/PID/schedstat)")
-            ) from err
+            raise ProbeUnavailable(tr("this kernel does not count this")) from err
         self._context = context
         if context.server.postmaster_pid is None and context.server.reason:
             self.omissions = (MissingMetric(METRIC, context.server.reason, "postgres"),)

@@ -15,7 +15,7 @@ from app.comparison.overall.phases import EXPLANATION, compare_phases, phase_col
 from app.comparison.table import ComparisonColumn
 from app.domain.campaign.matrix import RunOrder
 from app.domain.columns import CellKind, Column, choose, texts
-from app.domain.text import CALLED, format_duration, tr, trn
+from app.domain.text import CALLED, format_duration, titled, tr, trn
 from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, Together, plain_table
 from app.report.findings import Findings, ReportedCondition
 from app.report.pages.first_page import (
@@ -80,7 +80,7 @@ def _table(
     found: Findings, matrix: Matrix, condition: ReportedCondition, block: MatrixBlock, *, is_first: bool
 ) -> Block:
     """Return the page of a condition in which two factors are crossed; the first one explains all."""
-    title = condition.name or tr("{down} and {across}").format(down=matrix.down, across=matrix.across)
+    title = condition.name or tr("{first} and {second}").format(first=matrix.down, second=matrix.across)
     by_name = {each.full_name: each for each in condition.configurations}
     bold = tr("TPS. Bold: may be the fastest (without verdicts: within {effect:g} % of the best in the row).")
     notes = [bold.format(effect=100 * found.comparison.effect)] if is_first else []
@@ -114,7 +114,7 @@ def _table(
 def _cells(matrix: Matrix, block: MatrixBlock, disturbed: set[str]) -> Iterator[ReportTable]:
     """Yield the table of a condition, in parts if it is wide."""
     label, *columns = block_columns(block)
-    label = replace(label, heading=tr("{down} / {across}").format(down=matrix.down, across=matrix.across))
+    label = replace(label, heading=f"{matrix.down} / {matrix.across}")
     rows = block.rows[:_MOST_ROWS]
     for start in range(0, len(columns), _MOST_COLUMNS):
         part = (label, *columns[start : start + _MOST_COLUMNS])
@@ -295,16 +295,10 @@ def describe_order(comparison: RunComparison) -> str:
         return ""
     found = {(run.facts.order, run.facts.order_seed) for run in comparison.runs}
     order, seed = found.pop() if len(found) == 1 else ("", None)
-    if order == RunOrder.RANDOM and any(group.contest for group in comparison.groups):
-        sentence = tr(
-            "The runs were interleaved: each round ran every remaining configuration once, in random order "
-            "(seed {seed}). So neither slow drift of the machine nor periodic events favour a configuration."
-        )
-        return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.RANDOM:
         sentence = tr(
-            "The runs were interleaved: each round ran every configuration once, in random order (seed "
-            "{seed}). So neither slow drift of the machine nor periodic events favour a configuration."
+            "The runs were interleaved: each round ran its configurations once, in random order "
+            "(seed {seed}). So neither slow drift of the machine nor periodic events favour a configuration."
         )
         return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.ALTERNATING:
@@ -333,8 +327,8 @@ def method(found: Findings) -> Iterator[Block]:
     yield Text(
         TextRole.NOTE,
         tr(
-            "Formulas, simulation results and a glossary are in the manual: `pgfooting manual method`, "
-            "`pgfooting manual verdicts`, `pgfooting manual words`."
+            "Formulas, simulation results and a glossary are in the manual: chapters method, verdicts "
+            "and words."
         ),
     )
 
@@ -345,7 +339,7 @@ def _measuring(found: Findings) -> Iterator[str]:
         lengths = sorted(shape.duration_s for shape in shapes)
         sentence = format_duration(lengths[0])
         if round(lengths[0]) != round(lengths[-1]):
-            sentence = tr("{short} to {long}").format(short=sentence, long=format_duration(lengths[-1]))
+            sentence = tr("{low} to {high}").format(low=sentence, high=format_duration(lengths[-1]))
         yield tr("The load is pgbench. The measured phase lasted {time}; warm-up does not count.").format(
             time=sentence
         )
@@ -361,19 +355,26 @@ def _rules(found: Findings) -> Iterator[tuple[str, str]]:
     yield tr("1. The unit is the run"), " ".join(filter(None, (text, _example(found))))
     yield (
         tr("2. A difference counts if chance does not explain it"),
-        tr(
-            "“26 % faster (95 % CI 17 to 35 %)”: the true difference is between 17 and 35 %, with that "
-            "confidence. An interval that includes zero is inconclusive; one within ±{effect:g} % is "
-            "practically equal. All statements together err in 5 of 100 campaigns. A verdict needs {runs} "
-            "runs."
-        ).format(effect=100 * found.comparison.effect, runs=RUNS_FOR_A_VERDICT),
+        " ".join(
+            (
+                tr(
+                    "“26 % faster (95 % CI 17 to 35 %)”: with that confidence the true difference is "
+                    "between 17 and 35 %."
+                ),
+                tr(
+                    "An interval that includes zero is inconclusive; one within ±{effect:g} % is practically "
+                    "equal. All statements together err in 5 of 100 campaigns."
+                ).format(effect=100 * found.comparison.effect),
+                titled(tr("a verdict needs {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT) + "."),
+            )
+        ),
     )
     yield (
         tr("3. Only like is compared with like"),
         tr(
-            "Runs that differ in transactions, scale, clients, rate or machine are never compared or "
-            "averaged. Disturbed runs are excluded if enough others remain. A configuration that may lose "
-            "commits is not ranked."
+            "Runs that differ in transactions, scale, clients, rate or machine are never compared. "
+            "Disturbed runs are excluded if enough others remain. A configuration that may lose commits is "
+            "not ranked."
         ),
     )
 

@@ -18,7 +18,7 @@ from app.analysis.labels import format_tps, one_line, some
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD, Property
 from app.domain.columns import CellKind, Column, without
 from app.domain.quoting import comment, shell_word
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.report.blocks import (
     Attachment,
     Block,
@@ -201,8 +201,7 @@ def _begin(configuration: ReportedConfiguration) -> Iterator[Block]:
     title = configuration.full_name
     yield Text(TextRole.SUBHEADING, title, bookmark=title, level=1)
     for reason in (*configuration.not_durable, *configuration.unsafe):
-        sentence = tr("{warning}: {reason}")
-        yield Text(TextRole.WARNING, sentence.format(warning=configuration.warning, reason=one_line(reason)))
+        yield Text(TextRole.WARNING, f"{configuration.warning}: {one_line(reason)}")
 
 
 def _with_source(configuration: ReportedConfiguration, figures: tuple[Block, ...]) -> Iterator[Block]:
@@ -235,7 +234,7 @@ _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 def run_list(found: Findings) -> Iterator[Block]:
     """Yield the list of runs, a line each."""
     runs = found.runs
-    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=len(runs) <= _MANY)
+    yield Text(TextRole.HEADING, titled(tr("runs")), bookmark=titled(tr("runs")), new_page=len(runs) <= _MANY)
     if len(runs) > _MANY:
         yield from _brief_runs(found)
         return
@@ -320,7 +319,7 @@ _MOST_LISTED: Final = 1200
 _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
     Column("name", tr("Run"), lambda run: one_line(run.facts.name), CellKind.WORDS),
     Column(_CAMPAIGN, tr("Campaign"), lambda run: one_line(run.facts.campaign), CellKind.WORDS),
-    Column("tps", tr("TPS"), lambda run: format_tps(run.compared.figures.get("tps"))),
+    Column("tps", "TPS", lambda run: format_tps(run.compared.figures.get("tps"))),
     Column("file", tr("File"), lambda run: one_line(run.facts.path.rpartition("/")[-1]), CellKind.WORDS),
     Column("identity", tr("Identity"), lambda run: one_line(run.facts.id[:16]), CellKind.LABEL),
     Column("started", tr("Started"), lambda run: moment(run.facts.started_epoch_s), CellKind.LABEL),
@@ -328,6 +327,6 @@ _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
 )
 _BRIEF: Final = (
     (tr("Run"), CellKind.WORDS),
-    (tr("TPS"), CellKind.NUMBER),
+    ("TPS", CellKind.NUMBER),
     (tr("Id"), CellKind.LABEL),
 )

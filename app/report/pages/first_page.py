@@ -12,7 +12,7 @@ from app.comparison.groups import is_disturbed
 from app.comparison.matrix import standing_columns
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
-from app.domain.text import tr, trn
+from app.domain.text import titled, tr, trn
 from app.report.blocks import (
     Bar,
     BarFigure,
@@ -29,7 +29,16 @@ from app.report.blocks import (
 from app.report.findings import Findings, ReportedCondition
 from app.report.options import DEFAULT_OPTIONS, ReportOptions, Section
 from app.report.report_data import ReportedConfiguration
-from app.report.run_tables import MOST_DRAWN, charts_of, common, days, sources, speed_table, table_size
+from app.report.run_tables import (
+    MOST_DRAWN,
+    charts_of,
+    common,
+    days,
+    mean_words,
+    sources,
+    speed_table,
+    table_size,
+)
 from app.report.take_with_you import recommend
 from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
@@ -109,8 +118,8 @@ def rows_first(found: Findings) -> tuple[ReportedConfiguration, ...]:
 def _about(found: Findings) -> str:
     """Return amount, date, software and machine of the measurement, in one line."""
     facts = [run.facts for run in found.comparison.runs]
-    version = common(facts, tr("PostgreSQL"), LABELS["version"])
-    cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
+    version = common(facts, "PostgreSQL", LABELS["version"])
+    cpus, memory = (common(facts, titled(tr("machine")), name) for name in ("CPUs", tr("memory")))
     runs = trn("{count} run", "{count} runs", len(facts)).format(count=len(facts))
     groups = len(found.configurations)
     parts = [
@@ -118,8 +127,8 @@ def _about(found: Findings) -> str:
         days(facts),
         f"PostgreSQL {version}" if version else "",
         common(facts, tr("Workload"), tr("transactions")),
-        common(facts, tr("Machine"), tr("processor")),
-        tr("{count} CPUs").format(count=cpus) if cpus else "",
+        common(facts, titled(tr("machine")), tr("processor")),
+        f"{cpus} CPUs" if cpus else "",
         tr("{size} of memory").format(size=memory) if memory else "",
     ]
     return " · ".join(part for part in parts if part)
@@ -127,24 +136,12 @@ def _about(found: Findings) -> str:
 
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
-    unit = tr("transactions per second")
     if configuration.row.verdict:
         yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
-    elif mean.low is not None and mean.high is not None:
-        sentence = tr("{tps} {unit} (95 % CI {low} to {high}, {runs} runs).")
-        message = sentence.format(
-            tps=format_tps(mean.mean),
-            unit=unit,
-            low=format_tps(mean.low),
-            high=format_tps(mean.high),
-            runs=mean.runs,
-        )
-        yield Text(TextRole.ANSWER, message)
     else:
-        sentence = tr("{tps} {unit} (indicative only: a confidence interval needs 3 runs).")
-        yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean), unit=unit))
+        yield Text(TextRole.ANSWER, mean_words(mean))
     if len(configuration.runs) == 1:
         yield Text(TextRole.BODY, " ".join(configuration.runs[0].compared.sentences))
 
@@ -229,7 +226,7 @@ def bars_of(named: Sequence[tuple[str, str, ReportedConfiguration]]) -> BarFigur
         sentences.append(tr("Rings: individual runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
     headings = tuple(heading for heading, *_ in named)
-    label = tr("Transactions per second")
+    label = titled(tr("transactions per second"))
     return BarFigure(label, tr("more is better"), bars, " ".join(sentences), headings)
 
 
@@ -262,7 +259,7 @@ def _value_text(configuration: ReportedConfiguration) -> str:
     if mean is None:
         return tr("no result")
     if has_disturbed(configuration):
-        return tr("{tps}, {mark}").format(tps=format_tps(mean), mark=mark_words(DISTURBED))
+        return f"{format_tps(mean)}, {mark_words(DISTURBED)}"
     return format_tps(mean)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from app.domain.disk_answers import cloud_of, may_have_burst_credit, played_by
 from app.domain.json_value import Json
 from app.domain.storage_plan.plan import FURTHER_ROLES
-from app.domain.text import format_size, tr, trn
+from app.domain.text import format_size, titled, tr
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.probe import MEMORY_LIMIT
 from app.runfile.writer import SERVER_DEFAULTS
@@ -97,10 +97,10 @@ class RemoteAccess:
         if not self.over:
             return ""
         if self.reason:
-            return tr("{over}, in vain: {reason}").format(over=self.over, reason=self.reason)
+            return tr("{over}, failed: {reason}").format(over=self.over, reason=self.reason)
         parts = [self.over, self.system]
         if not self.is_tried:
-            parts.append(tr("reading it was not tried on a real system"))
+            parts.append(tr("not tried on a real system"))
         return ", ".join(filter(None, parts))
 
 
@@ -350,7 +350,7 @@ def machine_label(facts: EnvironmentFacts) -> str:
     parts = [" ".join(facts.processor.split())] if facts.processor else []
     if facts.online_cpus is not None:
         count = facts.online_cpus
-        parts.append(trn("{count} CPU", "{count} CPUs", count).format(count=count))
+        parts.append(f"{count} CPU{'s' * (count != 1)}")
     if isinstance(facts.memory_bytes, int):
         parts.append(format_size(facts.memory_bytes))
     return ", ".join(parts)
@@ -359,18 +359,21 @@ def machine_label(facts: EnvironmentFacts) -> str:
 def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
     """Return a machine's description for the user before load starts there, as (label, value)."""
     if facts.reached.reason:
-        return ((tr("Machine"), facts.reached.words),)
+        return ((titled(tr("machine")), facts.reached.words),)
     unknown = tr("not known")
     disks = "; ".join(f"{each.name}: {each.words}" for each in facts.devices if each.is_counted)
     options = ",".join(facts.mount_options)
     rows = (
-        (tr("Machine"), machine_label(facts) or unknown),
-        (tr("System"), ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown),
-        (tr("Virtual machine"), facts.virtual_machine),
-        (tr("Filesystem"), " ".join(filter(None, (facts.filesystem, options))) or unknown),
+        (titled(tr("machine")), machine_label(facts) or unknown),
+        (
+            titled(tr("system")),
+            ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown,
+        ),
+        (titled(tr("virtual machine")), facts.virtual_machine),
+        (titled(tr("filesystem")), " ".join(filter(None, (facts.filesystem, options))) or unknown),
         (tr("It was made with"), facts.reported.get("made_with", "")),
         (tr("It compresses with"), facts.reported.get("compression", "")),
-        (tr("Disks"), disks or unknown),
-        (tr("Asked over"), facts.reached.words),
+        (titled(tr("disks")), disks or unknown),
+        (titled(tr("read over")), facts.reached.words),
     )
     return tuple((what, value) for what, value in rows if value)

@@ -128,14 +128,11 @@ _OF_PAGES: Final = {
     PageWrites.WHOLE: ("", ""),
     PageWrites.TORN: (
         UNSAFE,
-        tr(
-            "a crash of the machine can leave torn pages beyond repair: this filesystem does not write a "
-            "page at once"
-        ),
+        tr("a crash of the machine can leave torn pages beyond repair"),
     ),
     PageWrites.UNVERIFIED: (
         UNVERIFIED,
-        tr("nothing here shows whether this filesystem ever leaves a half-written page"),
+        tr("it is not known whether this filesystem can tear pages"),
     ),
 }
 
@@ -195,7 +192,7 @@ def _bytes(value: object) -> int | None:
 
 def _not_durable(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[Mark]:
     for what in dict.fromkeys(_losing(run, environment)):
-        reason = tr("{what}: commits that were acknowledged can be lost; not ranked among the others")
+        reason = tr("{what}: acknowledged commits can be lost; not ranked")
         yield NOT_DURABLE, reason.format(what=what)
 
 
@@ -208,7 +205,7 @@ def _losing(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[str]:
     found, plan = find_filesystem(environment.filesystem), run.target.plan
     in_memory = environment.in_memory or run.target.kind == MemoryTarget.kind
     if in_memory or (found is not None and NOT_DURABLE_CLASSES.intersection(found.risks)):
-        yield tr("the data lie in memory")
+        yield tr("the data is in memory")
     if isinstance(plan, StoragePlan):
         for group in plan.groups:
             yield from _losing_options(group)

@@ -162,9 +162,9 @@ def test_io_baseline_as_evidence() -> None:
     }
     assert "can do" not in find_bottleneck(of_sessions(for_wal=7)).sentence
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_wal=7))
-    assert found.evidence[-1] == "the storage can do 200 durable writes a second; the run used 70 %"
+    assert found.evidence[-1] == "the storage can do 200 durable writes/s; the run used 70 %"
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_data=7))
-    assert found.evidence[-1] == "these disks can do 900 reads a second; the run used 1 %"
+    assert found.evidence[-1] == "the storage can do 900 reads/s; the run used 1 %"
 
 
 def test_memory_before_reads_after_locks() -> None:

@@ -29,7 +29,7 @@ def test_words_sorted_unique_full_sentences() -> None:
 
 
 def test_verdict_numbers_match_constants() -> None:
-    found = next(each.meaning for each in GLOSSARY if each.word == "indicative only")
+    found = next(each.meaning for each in GLOSSARY if each.word == "Indicative only")
     assert f"fewer than {RUNS_FOR_A_VERDICT} runs" in found
     assert f"at least {RUNS_FOR_A_REFERENCE} times" in found
 
@@ -40,10 +40,10 @@ def test_what_users_ask_for_is_there() -> None:
         "p50",
         "p95",
         "p99",
-        "jitter",
-        "drift",
-        "steady",
+        "Jitter",
+        "Drift",
+        "Steady",
         "95 % CI",
         "Holm",
-        "indicative only",
+        "Indicative only",
     }

@@ -78,9 +78,9 @@ def test_used_shares_with_available_limits() -> None:
     means = {"wal.syncs": 6860.0, "storage.flushes": 6930.0, "storage.reads": 20.0, "cpu.user": 1.0}
     found = used_shares(KNOWN, means)
     assert [each.sentence for each in found] == [
-        "The storage can do 9,800 durable writes a second; the run used 70 %.",
-        "These disks can do 9,900 flushes a second; the run used 70 %.",
-        "These disks can do 200,001 reads a second; the run used less than 1 %.",
+        "The storage can do 9,800 durable writes/s; the run used 70 %.",
+        "The storage can do 9,900 flushes/s; the run used 70 %.",
+        "The storage can do 200,001 reads/s; the run used less than 1 %.",
     ]
     assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "open_datasync")[0].able == 9000
     assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "fsync_writethrough") == ()
@@ -89,7 +89,7 @@ def test_used_shares_with_available_limits() -> None:
 
 def test_bytes_are_told_in_megabytes() -> None:
     (found,) = used_shares(KNOWN, {"storage.write_bytes": 1.05e9})
-    assert found.sentence == "These disks write 2,100 MB/s; the run used 50 %."
+    assert found.sentence == "The storage can do 2,100 MB/s written; the run used 50 %."
 
 
 def test_job_table_cells() -> None:

@@ -108,7 +108,7 @@ def test_hostile_names_are_plain_text(tmp_path: Path, capsys: Capture) -> None:
     ("arguments", "words"),
     [
         (["A", "A"], "needs at least two runs"),
-        (["A", "B", "--baseline", "zfs"], "no configuration “zfs”"),
+        (["A", "B", "--baseline", "zfs"], "has the configuration “zfs”"),
     ],
 )
 def test_usage_errors_suggest_remedy(
@@ -135,9 +135,9 @@ def test_bad_file_named_others_compared(tmp_path: Path, capsys: Capture, argumen
     REFUSED["a trigger"](write_trial(folder / "00-b.footing", Trial()))
     assert call(folder, *arguments) == 1
     printed = capsys.readouterr()
-    assert [line.split(": ")[1] for line in printed.err.splitlines()] == ["Left out", "Left out"]
+    assert [line.split(": ")[1] for line in printed.err.splitlines()] == ["Skipped", "Skipped"]
     assert "00-a.footing is not a regular file" in printed.err
-    assert "its trigger “t” is none of format 1" in printed.err
+    assert "its trigger “t” is not part of format 1" in printed.err
     assert "xfs is 10 % faster than ext4" in printed.out or '"higher"' in printed.out
 
 

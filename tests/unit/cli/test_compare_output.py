@@ -161,7 +161,7 @@ def test_runs_vanish_meanwhile(
 
 def test_empty_folder_has_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["compare", str(tmp_path)]) == 2
-    assert "There is no run in the folder" in capsys.readouterr().err
+    assert "No runs in" in capsys.readouterr().err
 
 
 def test_sentences_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:

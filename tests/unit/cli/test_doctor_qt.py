@@ -33,11 +33,11 @@ def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
     window, reports = checks.qt_checks()
-    assert _printed(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")
+    assert _printed(window) == ("window", False, "Not installed: PySide6, pyqtgraph.")
     assert _printed(reports) == (
         "reports",
         False,
-        "Reports and pictures need PySide6, pypdf: not installed.",
+        "Not installed: PySide6, pypdf.",
     )
     assert "`packaging/run` installs what it needs" in window.hint
 
@@ -47,7 +47,7 @@ def test_missing_libraries_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     for check in checks.qt_checks():
         assert check.works is False
-        assert "the libraries libEGL.so.1, libGL.so.1, which are not installed" in check.message
+        assert "Not installed: libEGL.so.1, libGL.so.1" in check.message
 
 
 def test_window_and_reports_status() -> None:

@@ -56,7 +56,7 @@ def start(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [(["show", "~nobody-here/a.footing"], "no run file"), ([], "no display")]
+    ("arguments", "words"), [(["show", "~nobody-here/a.footing"], "does not exist"), ([], "no display")]
 )
 def test_usage_error_exits_2(call: Command, arguments: list[str], words: str) -> None:
     ended = call(*arguments)
@@ -303,13 +303,13 @@ def test_narrow_terminal_wraps_names_only(
     assert all(len(line) <= columns for line in table)
     assert any("ab12cd34" in line for line in lines)
     assert sum(line.count("n") for line in table if set(line.strip()) == {"n"}) > 20
-    assert "Hidden columns: scale" in ended.stdout or columns == 120
+    assert "Hidden columns: Scale" in ended.stdout or columns == 120
 
 
 def test_missing_library_is_empty(call: Command, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert json.loads(call("list", "--json", "--library", missing).stdout) == []
-    assert "there is no folder" in call("list", "--library", missing).stdout
+    assert "No runs in" in call("list", "--library", missing).stdout
 
 
 def test_long_path_whole_sentence_wrapped(environment: dict[str, str], call: Command, tmp_path: Path) -> None:

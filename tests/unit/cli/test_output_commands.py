@@ -60,12 +60,12 @@ def test_json_each_run_once(runs: Path, tmp_path: Path, call: Command) -> None:
     ("arguments", "status", "words"),
     [
         (("report", "a folder", "-o", "out.png"), 2, "does not end with .pdf"),
-        (("report", "a folder", "-o", "no/out.pdf"), 2, "no folder"),
+        (("report", "a folder", "-o", "no/out.pdf"), 2, "does not exist"),
         (("report", "nothing", "-o", "out.pdf"), 2, "nothing"),
         (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
         (("report", "a folder", "-o", "out.pdf", "--sections", "time,metod"), 2, "Did you mean “method”?"),
         (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
-        (("report", "a folder/loop.footing", "-o", "out.pdf"), 2, "no run file"),
+        (("report", "a folder/loop.footing", "-o", "out.pdf"), 2, "does not exist"),
         (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
         (("export", "a folder", "-o", "there.pdf"), 2, "an export ends with .csv, .json, .png, .svg"),
         (("export", "a folder", "-o", "there.csv"), 3, "not touched"),
@@ -104,7 +104,7 @@ def test_unreadable_runs_named_others_written(runs: Path, tmp_path: Path, call: 
     ended = call(command, "a folder", "-o", f"out{ending}")
     assert (ended.returncode, ended.stdout) == (1, "")
     lines = ended.stderr.splitlines()
-    assert all(line.startswith("pgfooting: Left out: ") for line in lines)
+    assert all(line.startswith("pgfooting: Skipped: ") for line in lines)
     for name, line in zip(("aaa-view", "aab-words"), lines, strict=True):
         assert f"{name}.footing" in line
     content = (tmp_path / f"out{ending}").read_bytes()
@@ -119,7 +119,7 @@ def test_no_readable_run_writes_nothing(runs: Path, tmp_path: Path, call: Comman
         REFUSED["a trigger"](path)
     ended = call("export", "a folder", "-o", "out.csv")
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "its trigger “t” is none of format 1" in ended.stderr
+    assert "its trigger “t” is not part of format 1" in ended.stderr
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -177,4 +177,4 @@ def test_running_server_database_created_and_dropped() -> None:
     for phase in (Phase.INITDB, Phase.TEARDOWN):
         listener.phase_started(phase, None)
     lines = stream.getvalue().splitlines()[1:]
-    assert lines == ["  making pgFooting's database", "  dropping pgFooting's database"]
+    assert lines == ["  creating pgFooting's database", "  dropping pgFooting's database"]

@@ -109,11 +109,11 @@ def listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str]
 def test_new_column_keeps_others_in_place(
     monkeypatch: pytest.MonkeyPatch, listed: Callable[[str], Shown], place: int
 ) -> None:
-    before = listed("id")
-    assert sorted(before["marks"]) == ["", "unsafe"]
+    before = listed("Id")
+    assert sorted(before["Marks"]) == ["", "unsafe"]
     assert sorted(before["TPS, whole run"]) == ["1,000", "2,345"]
     new = Column[LibraryEntry]("new", "Inserted", lambda entry: f"new {entry.name}", CellKind.LABEL)
     put_in(monkeypatch, LIST_COLUMNS, new, place)
-    after = listed("id" if place else "Inserted")
-    assert after.pop("Inserted") == [f"new {name}" for name in before["run"]]
+    after = listed("Id" if place else "Inserted")
+    assert after.pop("Inserted") == [f"new {name}" for name in before["Run"]]
     assert after == before

@@ -193,9 +193,9 @@ def test_closed_loop_mentioned_once(tmp_path: Path, capsys: Capture) -> None:
 
 def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
     sentences = {
-        900.0: " one kept up with its target rate of 900 per second; p99 4.25 ms over all offered "
+        900.0: " one kept up with its target rate (900 per second); p99 4.25 ms over all offered "
         "transactions. ",
-        2000.0: " one did not keep up with its target rate of 2,000 per second: its capacity is 900 TPS; p99 "
+        2000.0: " one did not keep up with its target rate (2,000 per second): its capacity is 900 TPS; p99 "
         "4.25 ms over all",
         None: "(closed loop: queueing time before a transaction starts is not counted)",
     }

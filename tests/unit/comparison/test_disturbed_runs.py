@@ -232,7 +232,7 @@ def test_count_of_disturbed_runs_worded() -> None:
         "the run was disturbed",
         "1 of 4 runs was disturbed",
         "2 of 4 runs were disturbed",
-        "all 4 runs were disturbed",
+        "4 of 4 runs were disturbed",
     ]
 
 

@@ -70,7 +70,7 @@ def test_load_times_compared_when_loaded(runs: list[RunFacts]) -> None:
     comparison = compare_runs(with_figures(runs, "load_index_s", [*seconds]))
     (found,) = compare_figures(comparison, LOADING)
     assert found.better(1) is False
-    assert found.verdicts[1].startswith("building the primary keys: xfs is 3.0 times as high as ext4")
+    assert found.verdicts[1].startswith("building keys: xfs is 3.0 times as high as ext4")
     figures = comparison_as_json(comparison)["figures"]
     assert "load_index_s" in json.dumps(figures)
 

@@ -139,7 +139,7 @@ def test_changes_between_and_within_sides(recorded: RunFacts) -> None:
     words = gate_text(judge(old, moved))
     assert "Changed between the sides: Machine: kernel 6.1 → 6.12." in words
     assert "These differ within a side and add to the variation: Machine: governor." in words
-    assert "No known change between the sides." in gate_text(
+    assert "No known difference." in gate_text(
         judge(side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", 1.0))
     )
 
@@ -190,7 +190,7 @@ def test_different_workload_or_shared_campaign_refused(recorded: RunFacts) -> No
     limited = [put(run, Property(TARGET, "memory limit", "2 GiB")) for run in new]
     with pytest.raises(UsageError, match="the conditions differ in “memory limit”"):
         judge(old, limited)
-    with pytest.raises(UsageError, match="The campaign “old0” is on both sides"):
+    with pytest.raises(UsageError, match="“old0” is on both sides"):
         judge(old[:3], old[3:])
 
 

@@ -226,10 +226,10 @@ def test_rate_share_kept_no_speed_verdict(tmp_path: Path) -> None:
     assert [row.comparison for row in rate.rows] == [None, None]
     kept, lost = rate.verdicts
     assert kept.startswith(
-        "rate: ext4 kept up with its target rate of 90 % of what each run reached in “most”"
+        "rate: ext4 kept up with its target rate (90 % of what each run reached in “most”)"
     )
     assert (
-        "xfs did not keep up with its target rate of 90 % of what each run reached in “most”: its capacity is"
+        "xfs did not keep up with its target rate (90 % of what each run reached in “most”): its capacity is"
         in lost
     )
     assert lost.endswith(
@@ -244,7 +244,7 @@ def test_rate_share_in_run_table(tmp_path: Path) -> None:
     row = compare_runs(facts_of(tmp_path, runs)).rows[0]
     assert row.load.kept is True
     assert row.verdict.startswith(
-        "ext4 kept up with its target rate of 90 % of what each run reached in “most”"
+        "ext4 kept up with its target rate (90 % of what each run reached in “most”)"
     )
 
 
@@ -336,7 +336,7 @@ def test_recorded_run_phase_by_phase(tmp_path: Path) -> None:
     assert writes.rows[0].mean.mean == pytest.approx(278.041194)
     assert verdict_of(writes) is Verdict.INDICATIVE
     assert half.rows[1].comparison is None
-    assert "its target rate of 50 % of what each run reached in “writes”" in half.verdicts[0]
+    assert "its target rate (50 % of what each run reached in “writes”)" in half.verdicts[0]
 
 
 # --- files of others ------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_different_background_work_not_compared(
 ) -> None:
     found = phases_of(tmp_path, [*beside("a", SCRUB), *beside("b", other)])
     assert [(each.transactions, sorted(each.reached)) for each in found] == [
-        ("tpcb-like beside scrub", ["a"]),
+        ("tpcb-like + scrub", ["a"]),
         (expected, ["b"]),
     ]
     (same,) = phases_of(tmp_path / "same", [*beside("a", SCRUB), *beside("b", SCRUB)])

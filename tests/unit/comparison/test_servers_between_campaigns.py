@@ -68,7 +68,7 @@ def test_recreated_disk_not_ranked_with_remedy(first: list[RunFacts], second: li
     assert "A configuration with 3 or more runs in both campaigns would allow one." in result
     assert "take a second server on this machine, whose storage stays" in result
     assert "recipes lentfer-2009”" in result
-    assert any("different PostgreSQL clusters, or one that was recreated" in each for each in warnings)
+    assert any("different PostgreSQL clusters, or one was recreated" in each for each in warnings)
 
 
 def test_unchanged_second_server_ranks_campaigns(first: list[RunFacts], second: list[RunFacts]) -> None:

@@ -58,15 +58,11 @@ def unquoted(sentence: str) -> list[str]:
 
 PROSE = frozenset(
     (
-        "--erase {name}: this is not a disk of the campaign. Nothing was touched.",
-        "--load {name}: this is not a server of the campaign. Nothing was done there.",
-        "The connection to {host} ended; ssh said nothing (exit status {status}).",
-        "The connection to {host} ended; ssh said: {words}",
+        "{option} {name}: the campaign has nothing by that name. Nothing was done.",
+        "The connection to {host} ended (exit status {status}).",
+        "The connection to {host} ended: {words}",
         "initdb of PostgreSQL {version}",
         "the mount of {path} cannot be found",
-        "the mount of {path} cannot be found: {error}",
-        "zpool status: {error}",
-        "{command} (exit status {status})",
         "{command} failed (status {code}): {said}.",
     )
 )

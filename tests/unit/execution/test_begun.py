@@ -100,7 +100,7 @@ def test_complete_folder_refused_with_rerun_hint(tmp_path: Path) -> None:
     for name in NAMES.values():
         check(tmp_path)
         run_of(tmp_path, name)
-    with pytest.raises(UsageError, match="all its runs are done") as refused:
+    with pytest.raises(UsageError, match="is complete") as refused:
         check(tmp_path)
     assert str(tmp_path / CAMPAIGN_NAME) in refused.value.hint
 

@@ -140,7 +140,7 @@ def test_hanging_activity_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(hangs)
     found = start(SCRUB, server)
     server.asked.get(timeout=LIMIT_S)
-    with pytest.raises(StorageError, match="it does not end"):
+    with pytest.raises(StorageError, match="did not finish in time"):
         found.end()
     let_go.set()
     monkeypatch.undo()

@@ -212,7 +212,7 @@ def test_same_server_without_identity_is_silent() -> None:
 
 
 def test_other_server_refused_other_version_reported() -> None:
-    with pytest.raises(RefusedError, match="identifier 7123 then, 9 now") as refused:
+    with pytest.raises(RefusedError, match=r"system_identifier.*7123 then, 9 now") as refused:
         server_changes(on_server(), there(system_identifier="9"), None)
     assert "--resume" in refused.value.hint
     (sentence,) = server_changes(on_server(), there(version="17.2"), None)
@@ -236,10 +236,10 @@ def test_server_machine_compared_with_itself() -> None:
     (sentence,) = server_changes(before, there(), same)
     assert "14.1 then, 14.2 now" in sentence
     for other, words in (
-        (elsewhere(machine_id="cc"), "on a different machine"),
+        (elsewhere(machine_id="cc"), "machine"),
         (
             elsewhere(filesystem="ufs"),
-            "a different filesystem than when the campaign started: zfs then, ufs now",
+            "filesystem.* zfs then, ufs now",
         ),
     ):
         with pytest.raises(RefusedError, match=words):

@@ -21,12 +21,12 @@ IDENTITIES = (FIRST.identity, SECOND.identity)
 def test_free_disks_released_not_zeroed() -> None:
     both = ending_of(IDENTITIES, UnmakeOutcome(None, ()), SPARE)
     assert both.kept == ()
-    assert both.free.startswith("These disks were released, not zeroed")
+    assert both.free.startswith("Released, not zeroed")
     for disk in (FIRST, SECOND):
         assert f"{disk.path} ({disk.identity.serial})" in both.free
     one = ending_of(IDENTITIES[:1], UnmakeOutcome(None, ()), SPARE)
     name = f"{FIRST.path} ({FIRST.identity.serial})"
-    assert one.free == f"The disk {name} was released, not zeroed."
+    assert one.free == f"Released, not zeroed: {name}."
 
 
 @pytest.mark.parametrize("serial", [FIRST.identity.serial, ""])

@@ -97,7 +97,7 @@ def test_unknown_extension_suggests_nearest(tmp_path: Path) -> None:
 
 def test_unwritable_output_reported(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         export_runs([path], tmp_path / "no" / "out.csv", anonymous=False)
 
 

@@ -107,5 +107,5 @@ def test_file_without_fadvise_is_an_error(
 
     (tmp_path / "one").write_text("x")
     monkeypatch.setattr(os, "posix_fadvise", refuse)
-    with pytest.raises(ServerError, match="are not accessible: Input/output error"):
+    with pytest.raises(ServerError, match="cannot be read: Input/output error"):
         empty_page_cache(folders_of(tmp_path), records, lambda: None)

@@ -90,7 +90,7 @@ def test_huge_extended_header_not_loaded(tmp_path: Path) -> None:
     info = tarfile.TarInfo("pax")
     info.type = tarfile.XHDTYPE
     path = tar_with(tmp_path / "pax.tgz", info, os.urandom(200_000))
-    with pytest.raises(ForeignDataError, match="a header of 200000 bytes"):
+    with pytest.raises(ForeignDataError, match="its headers are too large"):
         list_members(path)
 
 

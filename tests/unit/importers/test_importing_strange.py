@@ -162,7 +162,7 @@ def test_garbage_links_and_run_files_skipped(tmp_path: Path) -> None:
     report = bring_in(tmp_path / "library", folder)
     reasons = {Path(each.path).name: each.reason for each in report.left}
     assert reasons == {
-        "noise": "is neither text nor an archive",
+        "noise": "was not written by pgbench or a known benchmark",
         "link": "a link",
         "pipe": "not a regular file",
         "data.zip": "an unsupported or nested archive: unpack it",

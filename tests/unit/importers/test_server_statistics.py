@@ -90,7 +90,7 @@ def test_repeated_header_is_no_row() -> None:
 def test_fewer_than_two_rows_or_empty() -> None:
     assert read("epoch|xact_commit\n100|0\n") is None
     assert read("epoch|xact_commit\n") is None
-    with pytest.raises(ForeignDataError, match=r"stat\.csv is empty"):
+    with pytest.raises(ForeignDataError, match=r"stat\.csv: fewer"):
         read("")
 
 

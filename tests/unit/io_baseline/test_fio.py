@@ -84,9 +84,9 @@ def test_filesystem_without_direct_io() -> None:
         ('{"jobs": [3]}', "fio printed no result"),
         ('{"jobs": [{"error": 5}]}', "fio failed: error 5"),
         ('{"jobs": [{"error": 28}]}', "the disk is full"),
-        ('{"jobs": [{"error": 0}]}', "is not understood: “read” is missing"),
-        ('{"jobs": [{"error": 0, "read": [1]}]}', "is not understood: “read” is missing"),
-        ('{"jobs": [{"error": 0, "read": {"runtime": 1}}]}', "is not understood: “total_ios” is missing"),
+        ('{"jobs": [{"error": 0}]}', "is not understood: read"),
+        ('{"jobs": [{"error": 0, "read": [1]}]}', "is not understood: read"),
+        ('{"jobs": [{"error": 0, "read": {"runtime": 1}}]}', "is not understood: total_ios"),
         ('{"jobs": [{"error": 0, "read": {"runtime": "x"}}]}', "is not understood: could not convert"),
         ('{"jobs": [{"error": 0, "read": {"runtime": 1, "total_ios": 1e999}}]}', "is not understood: cannot"),
         ("{" * 200_000, "fio printed no result"),
@@ -102,14 +102,14 @@ def test_read_figures_not_used_for_writes() -> None:
     del document["jobs"][0]["write"]
     text = json.dumps(document)
     assert parse_fio(text, task(JobId.RANDOM_READ)).result.operations_per_s > 0
-    with pytest.raises(FioError, match="“write” is missing"):
+    with pytest.raises(FioError, match="write"):
         parse_fio(text, task(JobId.RANDOM_WRITE))
 
 
 def test_unfinished_job_has_no_figures() -> None:
     document = json.loads(recorded("random-read.json"))
     document["jobs"][0]["read"]["total_ios"] = 0
-    with pytest.raises(FioError, match="not one request"):
+    with pytest.raises(FioError, match="no request"):
         parse_fio(json.dumps(document), task(JobId.RANDOM_READ))
 
 

@@ -89,7 +89,7 @@ def test_text_file_refused_untouched(tmp_path: Path) -> None:
 def test_file_with_trigger_refused(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
     change_run(path, "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM summary; END")
-    with pytest.raises(RunFileError, match="its trigger “t” is none of format 1"):
+    with pytest.raises(RunFileError, match="its trigger “t” is not part of format 1"):
         annotate(path, Annotations(name="x"))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM summary").fetchone() != (0,)

@@ -73,7 +73,7 @@ def test_a_run_that_is_being_measured_stays(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     writer = begin_trial(path, Trial(state=RunState.RUNNING))
     lock = CampaignLock(tmp_path)
-    with pytest.raises(TrashError, match="is being measured"):
+    with pytest.raises(TrashError, match="is still being measured"):
         move_to_trash(path)
     assert path.exists()
     lock.release()

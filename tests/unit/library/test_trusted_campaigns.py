@@ -115,7 +115,7 @@ def test_reachable_folder_not_trusted(mode: int) -> None:
     trust(ONE)
     folder.chmod(mode)
     assert not is_trusted(ONE)
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="cannot be stored"):
         trust(TWO)
     assert [path.name for path in folder.iterdir()] == [ONE]
 
@@ -125,7 +125,7 @@ def test_symlinked_folder_not_followed(tmp_path: Path) -> None:
     trusted_folder().rename(tmp_path / "elsewhere")
     trusted_folder().symlink_to(tmp_path / "elsewhere")
     assert not is_trusted(ONE)
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="cannot be stored"):
         trust(TWO)
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == [ONE]
 
@@ -135,7 +135,7 @@ def test_foreign_folder_not_trusted_by_root() -> None:
     trust(ONE)
     os.chown(trusted_folder(), 65534, 65534)
     assert not is_trusted(ONE)
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="cannot be stored"):
         trust(TWO)
 
 
@@ -143,7 +143,7 @@ def test_file_instead_of_folder(data_home: Path) -> None:
     data_home.mkdir()
     (data_home / "pgfooting").touch()
     assert not is_trusted(ONE)
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="cannot be stored"):
         trust(ONE)
 
 

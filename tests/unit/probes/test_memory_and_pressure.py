@@ -55,7 +55,7 @@ def test_missing_field_omitted(tmp_path: Path) -> None:
 
 
 def test_without_meminfo_there_is_a_reason(tmp_path: Path) -> None:
-    with pytest.raises(ProbeUnavailable, match="memory is unknown"):
+    with pytest.raises(ProbeUnavailable, match="does not exist here"):
         MemoryProbe(str(tmp_path / "nothing")).open(CONTEXT)
 
 

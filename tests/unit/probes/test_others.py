@@ -47,7 +47,7 @@ def test_swap_in_rate_in_bytes(tmp_path: Path) -> None:
 def test_swapped_in_only_at_line_start() -> None:
     assert parse_swapped_in(b"pswpin 7\n") == 7
     assert parse_swapped_in(b"zswpin 5\nnot_pswpin 6\npswpin 7\n") == 7
-    with pytest.raises(ValueError, match="no line pswpin"):
+    with pytest.raises(ValueError, match="does not count"):
         parse_swapped_in(b"not_pswpin 6\n")
 
 
@@ -129,7 +129,7 @@ def test_throttle_count_without_times(tmp_path: Path) -> None:
 
 
 def test_a_processor_without_counters_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ProbeUnavailable, match="Intel"):
+    with pytest.raises(ProbeUnavailable, match="does not count"):
         ThrottlingProbe(str(tmp_path)).open(CONTEXT)
 
 
@@ -139,7 +139,7 @@ def test_malformed_counter_ends_only_its_probe(tmp_path: Path) -> None:
     slot = ProbeSlot(ThrottlingProbe(str(tmp_path)), CONTEXT)
     slot.open()
     assert slot.read() == []
-    assert slot.reason == "the kernel's throttling counters are not numbers here"
+    assert slot.reason == "this kernel does not count this"
 
 
 # --- frequency
@@ -366,7 +366,7 @@ def test_zpool_failure_and_folder_without_pool() -> None:
     probe.open(CONTEXT)
     with pytest.raises(ProbeUnavailable, match="not installed"):
         probe.read()
-    with pytest.raises(ProbeUnavailable, match="no ZFS pool"):
+    with pytest.raises(ProbeUnavailable, match="not on ZFS"):
         PoolScanProbe(lambda path: Backing(path, MOUNT, ())).open(CONTEXT)
 
 

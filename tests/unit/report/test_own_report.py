@@ -140,9 +140,7 @@ def test_command_line_options_reach_report() -> None:
 
 
 def test_unknown_section_lists_known() -> None:
-    with pytest.raises(
-        UsageError, match="“metod” is not a section of a report; use one of time, phases"
-    ) as raised:
+    with pytest.raises(UsageError, match="“metod” is not allowed here; use one of time, phases") as raised:
         read_sections(["time", "metod"])
     assert raised.value.hint == "Did you mean “method”?"
 

@@ -411,7 +411,10 @@ def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
     own = [each for each in tables if "rows_ratio" in each.rows[0].cells and each is not tables[0]]
     assert [list(each.rows[0].cells.values())[1:] for each in own] == [["2.03:1", "51.6 %"]] * 2
     headings = {tuple(column.heading for column in each.columns)[1:] for each in own}
-    assert headings == {("compressible", "in compressed extents"), ("compressible", "on the disk")}
+    assert headings == {
+        ("Compressible", "In compressed extents"),
+        ("Compressible", "On disk, of the tables' size"),
+    }
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
 
 

@@ -152,7 +152,12 @@ def test_draft_compares_with_chosen_level(one: tuple[RunFacts, RunSeries]) -> No
     draft = recommend(found_of(one, cells, "0MB"))
     assert draft.startswith(("Use 3MB: 30 % faster than 0MB (", "Use 3MB: 29 % faster than 0MB ("))
     assert draft.endswith(" %) (simple-update). Nothing unsafe.")
-    assert recommend(found_of(one, cells, "3MB")) == "Keep 3MB: none of the others is faster. Nothing unsafe."
+    assert (
+        recommend(found_of(one, cells, "3MB"))
+        == "Keep 3MB: none of the others is significantly faster. Nothing unsafe."
+    )
     assert recommend(found_of(one, cells)) == "Use 3MB: the best in every table. Nothing unsafe."
-    with pytest.raises(UsageError, match=tr("There is no configuration “{name}”").split("“")[0]):
+    with pytest.raises(
+        UsageError, match=tr("None of these runs has the configuration “{name}”.").split("“")[0]
+    ):
         found_of(one, cells, "5MB")

@@ -43,16 +43,16 @@ def test_replaced_file_keeps_permissions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("replace", [True, False])
 def test_not_regular_file_refused(tmp_path: Path, *, replace: bool) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         check_output(tmp_path / "pipe", replace=replace)
     with pytest.raises(UsageError, match="is a folder"):
         check_output(tmp_path, replace=replace)
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         check_output(Path("/dev/null"), replace=replace)
 
 
 def test_missing_folder_and_invalid_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         check_output(tmp_path / "no" / "out", replace=False)
     with pytest.raises(UsageError, match="cannot be written"):
         check_output(tmp_path / "nul\0", replace=False)

@@ -113,8 +113,8 @@ def test_whole_pages_are_never_claimed_without_evidence(
         (run(), facts("zfs", sync="disabled"), "sync = disabled"),
         (run(), facts("ext4", "rw", "nobarrier"), "nobarrier"),
         (run(), facts("xfs", "barrier=0"), "barrier=0"),
-        (run(), facts("tmpfs"), "the data lie in memory"),
-        (run(kind="memory"), {}, "the data lie in memory"),
+        (run(), facts("tmpfs"), "the data is in memory"),
+        (run(kind="memory"), {}, "the data is in memory"),
     ],
 )
 def test_what_loses_acknowledged_commits_is_not_durable(

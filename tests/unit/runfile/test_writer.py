@@ -213,7 +213,7 @@ def test_text_and_other_database_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE run (a)")
     connection.close()
-    with pytest.raises(NotARunFileError, match="SQLite database"):
+    with pytest.raises(NotARunFileError, match="not a pgFooting run file"):
         RunFile(path)
 
 
@@ -310,7 +310,7 @@ def test_full_filesystem_keeps_earlier_seconds(tmp_path: Path) -> None:
     try:
         writer = RunFileWriter(folder / "run.footing", started_monotonic_s=0.0)
         written: list[int] = []
-        with pytest.raises(RunFileError, match="disk is full.*Complete seconds before are kept"):
+        with pytest.raises(RunFileError, match="disk is full.*Complete seconds so far are kept"):
             fill_up(writer, written)
         with RunFile(folder / "run.footing") as run:
             assert len(run.samples("device.writes", "disk7")[0]) == len(written) > 3

@@ -213,9 +213,7 @@ def test_python_step_not_begun_after_cancel(tmp_path: Path) -> None:
     world = World()
     world.cancel_after = 0
     with pytest.raises(CancelledError):
-        world.execution().make(
-            (MakeFolder(str(tmp_path / "folder"), "cannot create a folder for pgbench's logs"),)
-        )
+        world.execution().make((MakeFolder(str(tmp_path / "folder"), "cannot create the folder"),))
     assert list(tmp_path.iterdir()) == []
     assert world.progress == []
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.domain.text import tr
+from app.domain.text import number_text
 from app.runfile.series import MEAN_S, running_mean
 from ui.charts.data.registry import EACH, EVERY, PERCENTILE, ChartSpec, CurveSpec, PlotDataset, WithBand
 from ui.charts.data.scale import GAP_S
@@ -138,8 +138,8 @@ _MOST_POINTS: Final = 200_000
 def width_words(width_s: float) -> str:
     """Return the width of a running mean as text."""
     if width_s < 60:
-        return tr("{seconds:g} s").format(seconds=width_s)
-    return tr("{minutes:g} min").format(minutes=width_s / 60)
+        return f"{number_text(width_s, 'g')} s"
+    return f"{number_text(width_s / 60, 'g')} min"
 
 
 @dataclass(frozen=True, slots=True)

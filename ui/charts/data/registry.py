@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.analysis.labels import one_line, with_warning
 from app.comparison.label_shortening import identity_of, name_runs
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.runfile.reader import RunEvent
 from app.runfile.series import PhaseRegion, RunData
 from ui.charts.data.scale import XQuantity
@@ -233,11 +233,14 @@ def _each(curve_id: str, *metrics: str) -> CurveSpec:
 
 _ALL: Final = (
     ChartSpec(
-        "tps", tr("Transactions"), tr("per second"), (CurveSpec("tps", tr("TPS"), _one("pgbench.tps")),)
+        "tps",
+        titled(tr("transactions")),
+        tr("per second"),
+        (CurveSpec("tps", "TPS", _one("pgbench.tps")),),
     ),
     ChartSpec(
         "latency",
-        tr("Latency"),
+        titled(tr("latency")),
         "ms",
         (
             CurveSpec("p50", "p50", _one("latency.p50"), style=2, main=False),
@@ -288,7 +291,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "flush-time",
-        tr("Time of a flush"),
+        tr("{what}, mean time").format(what=titled(tr("flushes"))),
         "ms",
         (
             CurveSpec("all", tr("all disks"), _one("storage.flush_await")),
@@ -299,7 +302,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "write-time",
-        tr("Time of a write"),
+        tr("{what}, mean time").format(what=titled(tr("writes"))),
         "ms",
         (
             CurveSpec("all", tr("all disks"), _one("storage.write_await")),
@@ -323,11 +326,11 @@ _ALL: Final = (
     ),
     ChartSpec(
         "cpu",
-        tr("CPU"),
+        "CPU",
         tr("cores busy"),
         (
-            CurveSpec("postgres", tr("PostgreSQL"), _program("postgres")),
-            CurveSpec("pgbench", tr("pgbench"), _program("pgbench"), style=1, main=False),
+            CurveSpec("postgres", "PostgreSQL", _program("postgres")),
+            CurveSpec("pgbench", "pgbench", _program("pgbench"), style=1, main=False),
             CurveSpec("user", tr("machine, user"), _one("cpu.user"), style=2, main=False),
             CurveSpec("system", tr("machine, system"), _one("cpu.system"), style=3, main=False),
             CurveSpec("iowait", tr("I/O wait"), _one("cpu.iowait"), style=1, main=False, shade=1),
@@ -346,7 +349,7 @@ _ALL: Final = (
         tr("Sessions: what they wait for"),
         tr("sessions"),
         (
-            CurveSpec("wal", tr("WAL"), _one("sessions.for_wal")),
+            CurveSpec("wal", "WAL", _one("sessions.for_wal")),
             CurveSpec("data", tr("data files"), _one("sessions.for_data"), style=1),
             CurveSpec(
                 "locks",
@@ -368,13 +371,13 @@ _ALL: Final = (
         tr("Waiting for a CPU"),
         tr("processes"),
         (
-            CurveSpec("postgres", tr("PostgreSQL"), (("process.queueing", "postgres"),)),
-            CurveSpec("pgbench", tr("pgbench"), (("process.queueing", "pgbench"),), style=1, main=False),
+            CurveSpec("postgres", "PostgreSQL", (("process.queueing", "postgres"),)),
+            CurveSpec("pgbench", "pgbench", (("process.queueing", "pgbench"),), style=1, main=False),
         ),
     ),
     ChartSpec(
         "memory",
-        tr("Memory"),
+        titled(tr("memory")),
         "GiB",
         (
             CurveSpec("cached", tr("page cache"), _one("memory.cached"), smooth=False),
@@ -416,14 +419,14 @@ _ALL: Final = (
     ),
     ChartSpec(
         "sweep-tps",
-        tr("Transactions"),
+        titled(tr("transactions")),
         tr("per second"),
-        (CurveSpec("tps", tr("TPS"), _one("sweep.tps"), smooth=False),),
+        (CurveSpec("tps", "TPS", _one("sweep.tps"), smooth=False),),
         along=XQuantity.SWEPT,
     ),
     ChartSpec(
         "sweep-p99",
-        tr("Latency, {percent}th percentile").format(percent=99),
+        titled(tr("latency, {percent}th percentile").format(percent=99)),
         "ms",
         (CurveSpec("p99", "p99", _one("sweep.latency_p99_ms"), smooth=False),),
         along=XQuantity.SWEPT,

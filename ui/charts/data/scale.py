@@ -173,7 +173,7 @@ def format_moment(t_s: float, end_s: float) -> str:
 
 def time_unit(end_s: float) -> str:
     """Return the unit of the labels of an axis that ends at `end_s`."""
-    return tr("h:mm") if end_s >= 3600 else tr("min:s")
+    return "h:mm" if end_s >= 3600 else "min:s"
 
 
 def format_value(value: float, step: float | None = None) -> str:
@@ -242,7 +242,7 @@ def percent_of(nines: float) -> str:
     share = 100 * (1 - 10.0**-nines)
     if decimals == 0 and abs(share - round(share)) > 0.05:
         decimals = 1
-    return tr("{percent} %").format(percent=number_text(share, f".{decimals}f"))
+    return f"{number_text(share, f'.{decimals}f')} %"
 
 
 _SHORT_LABEL: Final = 0.6

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
 from typing_extensions import override
 
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.report.blocks import Bar
 from ui.charts.data.scale import format_value, nice_top
 from ui.charts.painting.sheet_painting import (
@@ -240,7 +240,7 @@ def _words(bar: Bar) -> str:
     if bar.value is None:
         return bar.note
     value = format_value(bar.value)
-    return tr("{value}, {note}").format(value=value, note=bar.note) if bar.note else value
+    return f"{value}, {bar.note}" if bar.note else value
 
 
 def _bar_text(bar: Bar) -> str:
@@ -363,7 +363,7 @@ class PanelFigure:
     def csv(self) -> str:
         """Return a pivot table: a line for each row of each panel."""
         columns = list(dict.fromkeys(column for panel in self.panels for column in panel.columns))
-        rows: list[Sequence[object]] = [(tr("Condition"), self.down, *columns)]
+        rows: list[Sequence[object]] = [(titled(tr("condition")), self.down, *columns)]
         for panel in self.panels:
             for row in panel.rows:
                 found = (panel.bars.get((row, column)) for column in columns)
@@ -657,5 +657,5 @@ class _Sheet(QWidget):
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.figure is not None:
-            picture, words = FigurePicture(self.figure, self.theme, self.size()), tr("Save numbers as CS&V…")
-            SavingMenu(self, lambda: picture, self.theme, words).popup(event.globalPos())
+            picture = FigurePicture(self.figure, self.theme, self.size())
+            SavingMenu(self, lambda: picture, self.theme).popup(event.globalPos())

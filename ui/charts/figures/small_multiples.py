@@ -73,7 +73,7 @@ class SmallMultiples:
     @property
     def title(self) -> str:
         """Name of the chart."""
-        return tr("{title}, {unit}").format(title=self.spec.title, unit=self.spec.unit)
+        return f"{self.spec.title}, {self.spec.unit}"
 
     @cached_property
     def _curves(self) -> tuple[CurveData, ...]:
@@ -146,9 +146,9 @@ class SmallMultiples:
             values = curve.seconds.values[curve.seconds.t_s > 0]
             figures = tr("no samples")
             if len(values):
-                figures = tr("newest {value}, mean {mean}").format(
-                    value=format_value(float(curve.main.values[-1])), mean=format_value(float(values.mean()))
-                )
+                newest = tr("newest {value}").format(value=format_value(float(curve.main.values[-1])))
+                mean = tr("mean {value}").format(value=format_value(float(values.mean())))
+                figures = f"{newest}, {mean}"
             sentences.append(f"{trace.label}: {figures}")
         end = format_moment(self.times[1], self.times[1])
         shown = tr("Shown from {begin} to {end}.").format(begin=format_moment(0.0, self.times[1]), end=end)

@@ -14,12 +14,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from ui.charts.data.registry import charts_along
 from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL
-from ui.widgets.fields import OrderedList
+from ui.widgets.fields import OrderedList, plain
 from ui.widgets.layouts import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import tooltip
@@ -67,7 +67,7 @@ class SeriesList(QTreeWidget):
         """Return the keys of the rows by the title of their group."""
         groups: dict[str, list[tuple[str, ...]]] = {}
         if self._stack.runs:
-            groups[tr("Runs")] = [("run", trace.run_id) for trace in self._stack.runs]
+            groups[titled(tr("runs"))] = [("run", trace.run_id) for trace in self._stack.runs]
         for chart in self._stack.charts:
             keys = [("curve", chart.spec.id, curve.id) for curve in chart.spec.curves]
             groups[chart.spec.title] = list(keys)
@@ -136,7 +136,7 @@ class ChartChooser(OrderedList):
     """Every chart with a check box, in the order of the stack; changes apply at once."""
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Charts"), parent)
+        super().__init__(plain(tr("&Charts")), parent)
         self._stack = stack
         self.rows.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         self._fill()
@@ -165,7 +165,7 @@ class ChartWindow(QDialog):
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         set_reading_tab_order(self)
-        self.setWindowTitle(tr("Charts"))
+        self.setWindowTitle(plain(tr("&Charts")))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.charts = ChartChooser(stack, self)
         self.lines = SeriesList(stack, self)

@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from app.analysis.labels import mark_words, with_warning
 from app.comparison.label_shortening import cut_words
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from ui.charts.data.curves import Array, CurveData
@@ -201,7 +201,7 @@ class LegendTable(QWidget):
         self._wanted = 0
         self.table = _Table(self)
         self.chart = ElidedComboBox()
-        self.everything = QPushButton(tr("Show all"))
+        self.everything = QPushButton(tr("Show &all runs"))
         self._lay_out()
         stack.lines_changed.connect(self._update)
         stack.times_settled.connect(self._update)
@@ -234,9 +234,9 @@ class LegendTable(QWidget):
         heading.setHighlightSections(False)
         heading.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         table.setSortingEnabled(True)
-        self.chart.setAccessibleName(tr("Figures of"))
+        self.chart.setAccessibleName(tr("Figures"))
         self.chart.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        label = plain_label(tr("Figures of"))
+        label = plain_label(tr("Figures"))
         label.setBuddy(self.chart)  # AT-SPI takes the name of a combo box only from its label
         self.everything.setToolTip(tr("Show every line again"))
         row = QHBoxLayout()
@@ -316,17 +316,26 @@ class LegendTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def _write_headings(self, curve: str, unit: str) -> None:
-        mean = tr("{curve} mean shown").format(curve=curve) if curve else tr("mean shown")
-        headings = ("", tr("Name"), tr("Runs"), mean, "p95", tr("max"), tr("last"), tr("Marks"))
+        mean = tr("{width} mean").format(width=curve) if curve else tr("mean")
+        headings = (
+            "",
+            titled(tr("name")),
+            titled(tr("runs")),
+            mean,
+            "p95",
+            tr("max"),
+            tr("last"),
+            tr("Marks"),
+        )
         tips = (
-            tr("Ticked lines are drawn"),
+            "",
             tr("Click a name to see it alone, and again to see all"),
-            tr("Repeats of the configuration"),
+            "",
             tr("Mean of the seconds shown, in {unit}").format(unit=unit),
             tr("95 of 100 seconds shown are at most this, in {unit}").format(unit=unit),
-            tr("Highest of the seconds shown, in {unit}").format(unit=unit),
+            "",
             tr("Value of the line at the right edge, in {unit}").format(unit=unit),
-            tr("What was noticed about the runs"),
+            "",
         )
         for column, (text, tip) in enumerate(zip(headings, tips, strict=True)):
             item = self.table.horizontalHeaderItem(column) or QTableWidgetItem()

@@ -208,14 +208,13 @@ def _paint_svg(picture: Paintable, buffer: QBuffer) -> None:
 class SavingMenu(QMenu):
     """Copy a picture and save it with its numbers; deletes itself when closed."""
 
-    def __init__(self, parent: QWidget, take: Callable[[], Paintable], theme: Theme, numbers: str) -> None:
+    def __init__(self, parent: QWidget, take: Callable[[], Paintable], theme: Theme) -> None:
         """Create the menu.
 
         Args:
             parent: of the dialogs, which outlive the menu.
             take: returns the picture as it is then.
             theme: colours.
-            numbers: words for saving the numbers.
         """
         super().__init__(parent)
         self.aboutToHide.connect(self.deleteLater)
@@ -230,7 +229,7 @@ class SavingMenu(QMenu):
         self.addSeparator()
         self.addAction(tr("Save as &PNG…"), asking("png"))
         self.addAction(tr("Save as &SVG…"), asking("svg"))
-        self.addAction(numbers, asking("csv"))
+        self.addAction(tr("Save numbers as CS&V…"), asking("csv"))
 
 
 def _ask_to_save(parent: QWidget, take: Callable[[], Paintable], theme: Theme, kind: str) -> None:

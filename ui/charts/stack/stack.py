@@ -38,13 +38,14 @@ from ui.charts.data.registry import (
     expanded,
     notes_of,
 )
-from ui.charts.data.scale import TIME, Range, XAxisKind, XQuantity, format_moment, format_value
+from ui.charts.data.scale import TIME, Range, XAxisKind, format_moment, format_value
 from ui.charts.painting.crosshair import Reading
 from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.chart import Canvas, Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
 from ui.charts.stack.saving import Picture, SavingMenu
 from ui.theme import SMALL, Theme
+from ui.widgets.fields import plain
 from ui.widgets.texts import announce, plain_label
 
 
@@ -52,16 +53,13 @@ class ChartMenu(SavingMenu):
     """Actions on one chart."""
 
     def __init__(self, stack: ChartStack, chart: Chart) -> None:
-        over_time = stack.kind.along is XQuantity.TIME
-        words = tr("Save seconds as CS&V…") if over_time else tr("Save numbers as CS&V…")
-        super().__init__(stack, lambda: Picture(chart, stack.theme), stack.theme, words)
+        super().__init__(stack, lambda: Picture(chart, stack.theme), stack.theme)
         self._stack, self._chart = stack, chart
         self.addSeparator()
         self._add_curves()
         self._add_charts()
         self.addSeparator()
-        whole = tr("Show the &whole time") if over_time else tr("Show &everything")
-        self.addAction(whole, stack.show_everything)
+        self.addAction(tr("Show &everything"), stack.show_everything)
         marked, at_s = stack.shown.marked_trace, stack.crosshair_s
         if stack.takes_notes and marked is not None and at_s is not None:
             words = tr("&Note at {moment} …").format(moment=stack.kind.moment(at_s, stack.times[1]))
@@ -133,7 +131,7 @@ def _describe_reading(spec: ChartSpec, reading: Reading) -> str:
     """Return the values of one chart; of several columns only the first."""
     several = reading.columns if not reading.is_detailed else ()
     rows = [f"{name} {_joined(several, values)}" for _, name, values in reading.rows]
-    return tr("{chart}, {unit}: {values}.").format(chart=spec.title, unit=spec.unit, values="; ".join(rows))
+    return f"{spec.title}, {spec.unit}: {'; '.join(rows)}."
 
 
 def _joined(columns: Sequence[str], values: Sequence[str]) -> str:
@@ -145,20 +143,16 @@ def _joined(columns: Sequence[str], values: Sequence[str]) -> str:
 def _describe_chart(chart: Chart, kind: XAxisKind, times: Range) -> str:
     lines = sorted(chart.lines, key=lambda line: -line.rank)
     parts = [
-        tr("{line}: {figures}").format(line=_name_of(line, lines), figures=figures)
+        f"{_name_of(line, lines)}: {figures}"
         for line in lines[:MOST_LINES]
         if (figures := _over_time(line, times) if kind is TIME else _over_places(line, times, kind))
     ]
-    parts += [
-        tr("{line}: {figures}").format(line=limit.label, figures=format_value(float(limit.main.values[-1])))
-        for limit in chart.limits
-    ]
+    parts += [f"{limit.label}: {format_value(float(limit.main.values[-1]))}" for limit in chart.limits]
     left_out = len(lines) - MOST_LINES
     if left_out > 0:
         parts.append(trn("and {count} more line", "and {count} more lines", left_out).format(count=left_out))
-    values = "; ".join(parts) or tr("nothing in this part")
-    sentence = tr("{chart}, {unit}: {values}.")
-    return sentence.format(chart=chart.spec.title, unit=chart.spec.unit, values=values)
+    values = "; ".join(parts) or tr("no samples")
+    return f"{chart.spec.title}, {chart.spec.unit}: {values}."
 
 
 def _name_of(line: Line, lines: Sequence[Line]) -> str:
@@ -195,9 +189,7 @@ def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
     """Return the values of a line at the labels of an axis other than time."""
     read = ((place, line.read(place)) for place in kind.ticks(*times, _PLACES))
     return ", ".join(
-        tr("{place} {value}").format(place=kind.label(place, times[1]), value=format_value(value))
-        for place, value in read
-        if value is not None
+        f"{kind.label(place, times[1])} {format_value(value)}" for place, value in read if value is not None
     )
 
 
@@ -237,7 +229,7 @@ def _describe_marks(model: ChartModel, times: Range) -> Iterator[str]:
         if times[0] <= t_s <= times[1]
     ]
     for sentence in sentences:
-        yield tr("{run}: {sentence}").format(run=name, sentence=sentence) if name else sentence
+        yield f"{name}: {sentence}" if name else sentence
 
 
 class ZoomBar(QWidget):
@@ -253,8 +245,7 @@ class ZoomBar(QWidget):
         self._kind = kind
         self.words = plain_label(parent=self)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        over_time = kind.along is XQuantity.TIME
-        self.whole = QPushButton(tr("Whole &run") if over_time else tr("Show &everything"), self)
+        self.whole = QPushButton(tr("Show &everything"), self)
         self.whole.setToolTip(tr("Also: a double click into a chart, or the key Home"))
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, 0, SMALL, 0)
@@ -319,7 +310,7 @@ class ChartStack(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None, kind: XAxisKind = TIME) -> None:
         super().__init__(parent)
         self.kind = kind
-        self.setAccessibleName(tr("Charts"))
+        self.setAccessibleName(plain(tr("&Charts")))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.theme = theme
         self.shown = ChartModel(theme, kind)
@@ -582,10 +573,7 @@ class ChartStack(QWidget):
         having = self.charts if is_loading else [chart for chart in self.charts if chart.lines]
         empty = [chart for chart in self.charts if chart not in having] if having else []
         names = ", ".join(chart.spec.title for chart in empty)
-        sentence = (
-            tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
-        )
-        words = sentence.format(charts=names) if names else ""
+        words = tr("No samples: {charts}.").format(charts=names) if names else ""
         if self.shown.is_awaiting:  # one chart shows the text for all
             empty = list(self.charts[1:])
         if words == self.left_out.text() and len(self._canvas.shown) == len(self.charts) - len(empty):

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.draft.servers import agreed_names, contact_words, server_confirmations
 from app.execution.control import Request, send_request
 from app.library.entries import why_not_writable
@@ -233,9 +233,7 @@ class CampaignPages(QObject):
             self.wizard.activateWindow()
             return
         if reason := why_not_writable(self._library):  # said before a person fills in all the pages
-            hint = tr(
-                "You can choose another library folder in Preferences; it takes effect after a restart."
-            )
+            hint = tr("Choose another library folder in the preferences; it takes effect after a restart.")
             self.refused.emit(f"{reason} {hint}", tr("Pre&ferences …"), self._show_preferences)
             return
         self._fill_in(on_disks=on_disks)
@@ -349,11 +347,11 @@ class CampaignPages(QObject):
 
     def go_on(self, folder: Path) -> None:
         """Resume a campaign, after consent if it loads foreign servers."""
-        self._begin(folder, tr("Resuming “{name}” …"), self.starter.go_on)
+        self._begin(folder, tr("Starting “{name}” …"), self.starter.go_on)
 
     def again(self, folder: Path) -> None:
         """Repeat a campaign in a new folder, after consent if it loads foreign servers."""
-        self._begin(folder, tr("Starting “{name}” again …"), self.starter.again)
+        self._begin(folder, tr("Starting “{name}” …"), self.starter.again)
 
     def _begin(self, folder: Path, words: str, start: Callable[[Path, tuple[str, ...]], None]) -> None:
         def begin(load: tuple[str, ...]) -> None:
@@ -454,7 +452,7 @@ class CampaignPages(QObject):
     def waiting_words(self) -> str:
         """Return which campaign waits, and for what; empty for none."""
         sentence, name = self.starter.waiting, one_line(self.starter.name)
-        return tr("“{name}”: {sentence}").format(name=name, sentence=sentence) if sentence else ""
+        return f"{quoted(name)}: {sentence}" if sentence else ""
 
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
         """End the waiting, or ask how to stop the running campaign, and send that to its runner."""

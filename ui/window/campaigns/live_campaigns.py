@@ -110,13 +110,13 @@ def describe_status(status: CampaignStatus) -> str:
     name = one_line(status.name)
     current = status.current
     if current is None:
-        words = trn(
-            "{name}: {done} of {total} run done", "{name}: {done} of {total} runs done", status.total
-        ).format(name=name, done=status.done, total=status.total)
-    else:
-        words = tr("{name}: run {number} of {total}, {run}").format(
-            name=name, number=current.number, total=status.total, run=one_line(current.name)
+        words = trn("{done} of {total} run is done", "{done} of {total} runs are done", status.total).format(
+            done=status.done, total=status.total
         )
+        words = f"{name}: {words}"
+    else:
+        words = tr("run {number} of {total}").format(number=current.number, total=status.total)
+        words = f"{name}: {words}, {one_line(current.name)}"
     if status.left_s is not None and status.left_s > 0:
         words += " · " + tr("about {time} left").format(time=format_duration(status.left_s))
     return words

@@ -10,9 +10,10 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget, QWidgetAction
 
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from ui.icons import SMALL_ICON, set_icon
 from ui.theme import Theme
+from ui.widgets.fields import plain
 from ui.widgets.tab_order import set_reading_tab_order
 
 
@@ -24,7 +25,7 @@ class Command:
         id: stable name.
         text: of menu and button, with its mnemonic.
         keys: shortcut, as `QKeySequence` reads it; empty for none.
-        help: description, a sentence.
+        help: description, a sentence; by default its text.
         checkable: whether it toggles something.
         in_tool_bar: whether it is in the tool bar.
         icon: name of its icon in resources/icons/lucide; commands that toggle have a tick instead.
@@ -33,10 +34,15 @@ class Command:
     id: str
     text: str
     keys: str
-    help: str
+    help: str = ""
     checkable: bool = False
     in_tool_bar: bool = False
     icon: str = ""
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return self.help or plain(self.text).removesuffix(" …")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +58,14 @@ COMMANDS: Final = (
         "new",
         tr("&New benchmark"),
         "Ctrl+N",
-        tr("Asks a few questions and starts a campaign."),
         in_tool_bar=True,
         icon="plus",
     ),
-    Command(
-        "runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts."), in_tool_bar=True, icon="chart-line"
-    ),
+    Command("runs", tr("&Runs"), "Ctrl+1", in_tool_bar=True, icon="chart-line"),
     Command(
         "open",
         tr("&Open runs …"),
         "Ctrl+O",
-        tr("Shows run files from any folder."),
         in_tool_bar=True,
         icon="folder-open",
     ),
@@ -71,7 +73,6 @@ COMMANDS: Final = (
         "compare",
         tr("Compar&e"),
         "Ctrl+M",
-        tr("Compares the shown runs: verdicts, bars, distributions."),
         in_tool_bar=True,
         icon="scale",
     ),
@@ -79,7 +80,6 @@ COMMANDS: Final = (
         "report",
         tr("Re&port …"),
         "Ctrl+P",
-        tr("Writes a PDF about the shown runs."),
         in_tool_bar=True,
         icon="file-text",
     ),
@@ -87,7 +87,6 @@ COMMANDS: Final = (
         "charts",
         tr("&Charts …"),
         "Ctrl+K",
-        tr("Chooses and orders the charts that are shown."),
         in_tool_bar=True,
         icon="sliders-horizontal",
     ),
@@ -110,23 +109,19 @@ COMMANDS: Final = (
         "import",
         tr("&Import …"),
         "Ctrl+I",
-        tr("Makes run files of other tools' results."),
         icon="download",
     ),
-    Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now."), icon="activity"),
-    Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page."), icon="house"),
-    Command(
-        "search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields."), icon="search"
-    ),
+    Command("live", tr("&Live campaign"), "Ctrl+2", icon="activity"),
+    Command("start", tr("&Start page"), "Ctrl+3", icon="house"),
+    Command("search", tr("Fin&d runs"), "Ctrl+F", icon="search"),
     Command(
         "edit",
         tr("Name, ta&gs, note …"),
         "F2",
-        tr("Renames the run or campaign in focus, gives it tags and a note."),
         icon="pencil",
     ),
-    Command("library", tr("&Library"), "F9", tr("Shows or hides the list of runs."), checkable=True),
-    Command("facts", tr("&Facts"), "F10", tr("Shows or hides what differs between runs."), checkable=True),
+    Command("library", tr("&Library"), "F9", checkable=True),
+    Command("facts", tr("&Facts"), "F10", checkable=True),
     Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
     Command(
         "campaign",
@@ -139,7 +134,6 @@ COMMANDS: Final = (
         "clear",
         tr("&Empty the charts"),
         "Ctrl+Backspace",
-        tr("Takes all runs out of the charts."),
         icon="eraser",
     ),
     Command(
@@ -155,28 +149,23 @@ COMMANDS: Final = (
         tr("Reads the library and looks at the machine again."),
         icon="refresh-cw",
     ),
-    Command(
-        "example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting."), icon="lightbulb"
-    ),
+    Command("example", tr("Look at an &example"), "", icon="lightbulb"),
     Command(
         "preferences",
         tr("Pre&ferences …"),
         "Ctrl+,",
-        tr("Chooses theme, language, paper, library, and what happens at the end of a campaign."),
         icon="settings",
     ),
     Command(
         "manual",
         tr("Man&ual"),
         "Shift+F1",
-        tr("First steps, how to read a verdict, and every mark, option and key of campaign files."),
         icon="file-text",
     ),
     Command(
         "help",
         tr("&Help and machine"),
         "F1",
-        tr("Keys, glossary, and what works on this machine."),
         icon="circle-question-mark",
     ),
     Command(
@@ -208,11 +197,11 @@ def make_actions(window: QWidget, deeds: Mapping[str, Callable[[], None]]) -> di
 def _make_action(window: QWidget, command: Command, do: Callable[[], None]) -> QAction:
     action = QAction(command.text, window)
     action.setCheckable(command.checkable)
-    action.setToolTip(command.help)
+    action.setToolTip(command.description)
     if command.keys:
         action.setShortcut(QKeySequence(command.keys))
         native = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        action.setToolTip(f"{command.help} ({native})")
+        action.setToolTip(f"{command.description} ({native})")
     action.triggered.connect(lambda _checked: do())
     window.addAction(action)
     return action
@@ -234,7 +223,7 @@ class ToolBar(QToolBar):
     """
 
     def __init__(self, actions: Mapping[str, QAction], theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Commands"), parent)
+        super().__init__(titled(tr("commands")), parent)
         self.setObjectName("commands")
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
@@ -253,7 +242,7 @@ class ToolBar(QToolBar):
         self.menu_button.setText(tr("&Menu"))
         self.menu_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         set_icon(self.menu_button, "menu", theme)
-        self.menu_button.setAccessibleName(tr("Menu"))
+        self.menu_button.setAccessibleName(plain(tr("&Menu")))
         self.menu_button.setToolTip(tr("All commands"))
         self.menu_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -46,6 +46,7 @@ from app.manual.markdown import anchor_of
 from app.storage.layout.disk_target import read_support
 from ui.background import BackgroundOp
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.fields import plain
 from ui.widgets.layouts import fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.window.commands.commands import COMMANDS, KEYS
@@ -68,7 +69,7 @@ class ManualWindow(QDialog):
         super().__init__(parent)
         set_reading_tab_order(self)
         self._theme = theme
-        self.setWindowTitle(tr("Manual"))
+        self.setWindowTitle(plain(tr("Man&ual")))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.chapters = QListWidget(self)
         self.chapters.setAccessibleName(tr("Chapters"))
@@ -76,7 +77,7 @@ class ManualWindow(QDialog):
         self.chapters.setSpacing(TINY)
         self.chapters.setFixedWidth(self.chapters.sizeHintForColumn(0) + 4 * MEDIUM)
         self.text = QTextBrowser(self)
-        self.text.setAccessibleName(tr("Manual"))
+        self.text.setAccessibleName(plain(tr("Man&ual")))
         self.text.setOpenLinks(False)
         self.text.anchorClicked.connect(self._follow)
         self.sought = QLineEdit(self)
@@ -209,7 +210,9 @@ class _Line:
 def key_lines() -> tuple[tuple[str, str], ...]:
     """Return (keys, description) of every command and page."""
     native = QKeySequence.SequenceFormat.NativeText
-    commands = [(QKeySequence(item.keys).toString(native), item.help) for item in COMMANDS if item.keys]
+    commands = [
+        (QKeySequence(item.keys).toString(native), item.description) for item in COMMANDS if item.keys
+    ]
     return (*commands, *((key.keys, key.help) for key in KEYS))
 
 
@@ -231,10 +234,10 @@ class HelpWindow(QDialog):
         self._problem = ""
         self.setWindowTitle(tr("Help"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.keys = self._page(tr("Keys"))
-        self.machine = self._page(tr("What works on this machine"))
-        self.program = self._page(tr("About pgFooting"))
-        self.words = self._page(tr("Glossary"))
+        self.keys = self._page(plain(tr("&Keys")))
+        self.machine = self._page(plain(tr("This &machine")))
+        self.program = self._page(plain(tr("&About")))
+        self.words = self._page(plain(tr("&Words")))
         pages = QTabWidget(self)
         pages.addTab(self.keys, tr("&Keys"))
         pages.addTab(self.words, tr("&Words"))

@@ -37,6 +37,7 @@ from app.preferences import (
     write_preferences,
 )
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
+from ui.widgets.fields import plain
 from ui.widgets.layouts import fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ElidedComboBox, ErrorText, Text
@@ -79,7 +80,7 @@ class PreferencesDialog(QDialog):
         self._theme = theme
         self._shown_library = library
         self._before, refusal = read_preferences()
-        self.setWindowTitle(tr("Preferences"))
+        self.setWindowTitle(plain(tr("Pre&ferences …")).removesuffix(" …"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         as_desktop = tr("As the desktop")
         self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
@@ -117,7 +118,9 @@ class PreferencesDialog(QDialog):
         form.addRow(tr("&Theme"), self.theme)
         form.addRow(tr("Co&ntrast"), self.contrast)
         form.addRow(tr("&Language"), self.language)
-        form.addRow("", Text(self._theme, tr("Takes effect after a restart."), role=muted))
+        form.addRow(
+            "", Text(self._theme, tr("Language and library take effect after a restart."), role=muted)
+        )
         form.addRow(tr("Pa&per of reports"), self.paper)
         form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
         form.addRow(tr("Li&brary"), folder)
@@ -155,7 +158,7 @@ class PreferencesDialog(QDialog):
         label = form.labelForField(folder)
         if label is not None:
             label.setBuddy(self.library)  # type: ignore[attr-defined] # QFormLayout makes a QLabel
-        self.library.setAccessibleName(tr("Library"))
+        self.library.setAccessibleName(plain(tr("&Library")))
 
     @property
     def chosen(self) -> Preferences:
@@ -173,7 +176,7 @@ class PreferencesDialog(QDialog):
         )
 
     def _choose_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Library"), self.library.text() or str(self._shown_library))
+        dialog = QFileDialog(self, plain(tr("&Library")), self.library.text() or str(self._shown_library))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -24,7 +24,7 @@ from app.comparison.differences import PropertyDifference, Variant, describe_sam
 from app.comparison.label_shortening import short_names
 from app.comparison.overall.fastest import under
 from app.domain.run import RunState
-from app.domain.text import tr
+from app.domain.text import number_text, titled, tr
 from app.runfile.figures import FIGURES
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import is_lower_bound
@@ -187,7 +187,7 @@ class FactsWriter(PlainWriter):
             self._write_difference(runs, difference)
 
     def _write_difference(self, runs: Sequence[ShownRun], difference: PropertyDifference) -> None:
-        name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
+        name = f"{difference.topic}: {one_line(difference.name)}"
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
             self._begin(indent=True)
@@ -226,9 +226,11 @@ class FactsWriter(PlainWriter):
                 self._line(one_line(sentence))
         self._write_figures(facts)
         self._write_folded(
-            Section.PROPERTIES, tr("Configuration"), len(facts.properties), self._properties, facts
+            Section.PROPERTIES, titled(tr("configuration")), len(facts.properties), self._properties, facts
         )
-        self._write_folded(Section.COMMANDS, tr("Commands"), len(facts.commands), self._commands, facts)
+        self._write_folded(
+            Section.COMMANDS, titled(tr("commands")), len(facts.commands), self._commands, facts
+        )
         self._write_folded(
             Section.ENVIRONMENT, tr("Environment"), len(facts.environment), self._environment, facts
         )
@@ -276,7 +278,7 @@ class FactsWriter(PlainWriter):
     def _commands(self, facts: RunFacts) -> None:
         for command in facts.commands:
             self._begin(indent=True)
-            seconds = tr("{seconds:.2f} s  ").format(seconds=command.duration_ms / 1000)
+            seconds = f"{number_text(command.duration_ms / 1000, '.2f')} s  "
             seconds = "" if command.exit_code is None else seconds
             self._put(f"{seconds}{one_line(command.account)}$ ", colour=self._ink.quiet)
             self._put(one_line(command_line(command)), mono=True)

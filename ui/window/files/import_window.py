@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.text import number_text, tr, trn
+from app.domain.text import number_text, titled, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
@@ -72,7 +72,7 @@ class ImportWindow(QDialog):
         self.intro = Text(theme, sentence)
         self.files = QPushButton(tr("&Files …"), self)
         self.folder = QPushButton(tr("F&older …"), self)
-        self.show_runs = QPushButton(tr("&Show the runs"), self)
+        self.show_runs = QPushButton(tr("S&how the runs"), self)
         self.state = Text(theme)
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
@@ -116,7 +116,11 @@ class ImportWindow(QDialog):
 
     def _show_progress(self, done: int, total: int, what: str) -> None:
         if self._op is not None:
-            head = tr("Run {done} of {total}: ").format(done=done + 1, total=total) if total else ""
+            head = (
+                titled(tr("run {number} of {total}").format(number=done + 1, total=total)) + ": "
+                if total
+                else ""
+            )
             self.state.setText(f"{head}{what}")
 
     def _ended(self) -> None:
@@ -167,18 +171,12 @@ def report_lines(report: ImportReport) -> list[str]:
     lines += [f"{each.path}: {each.reason}" for each in ordered[:_MOST_LINES]]
     if len(ordered) > _MOST_LINES:
         more = len(ordered) - _MOST_LINES
-        lines.append(trn("and {count} file more", "and {count} files more", more).format(count=more))
+        lines.append(tr("and {count} more").format(count=more))
     return lines
 
 
 def _run_lines(run: ImportedRun) -> list[str]:
-    tps = (
-        tr("{tps} TPS").format(tps=number_text(run.tps, ",.1f"))
-        if run.tps is not None
-        else tr("TPS not known")
-    )
+    tps = f"{number_text(run.tps, ',.1f')} TPS" if run.tps is not None else "TPS " + tr("not known")
     lines = [f"{run.name}: {tps}"]
-    lines += [
-        tr("    not known: {what}: {reason}").format(what=what, reason=why) for what, why in run.missing
-    ]
+    lines += ["    " + tr("not known: {reason}").format(reason=f"{what}: {why}") for what, why in run.missing]
     return lines + [f"    {note}" for note in run.notes]

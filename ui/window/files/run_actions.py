@@ -41,6 +41,7 @@ from app.runfile.metadata.run_metadata import moment_words
 from app.runfile.writer import SUFFIX
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
+from ui.widgets.fields import plain
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text, mnemonic_label, one_line, run_name
 from ui.window.library.reader import LibraryReader
@@ -69,7 +70,8 @@ class RunDetails(QDialog):
         self._done = done
         self._op: BackgroundOp[None] | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Name, tags, note") if self._single else tr("Name and tags of the campaign"))
+        title = tr("Name, ta&gs, note …") if self._single else tr("&Name and tags of the campaign …")
+        self.setWindowTitle(plain(title).removesuffix(" …"))
         entry = self._runs[0].entry
         self.name = QLineEdit(run_name(runs[0]) if self._single else one_line(entry.campaign or ""), self)
         self.tags = QLineEdit(", ".join(entry.tags) if self._single else "", self)
@@ -100,13 +102,13 @@ class RunDetails(QDialog):
         for text, control in fields:
             label = mnemonic_label(text, self)
             label.setBuddy(control)
-            control.setAccessibleName(text.replace("&", "").rstrip(":"))
+            control.setAccessibleName(plain(text))
             layout.addWidget(label)
             layout.addWidget(control)
         layout.addWidget(self.problem)
         buttons = QDialogButtonBox(self)
         self.save = buttons.addButton(tr("&Save"), QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.addButton(tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
+        buttons.addButton(plain(tr("&Cancel")), QDialogButtonBox.ButtonRole.RejectRole)
         buttons.accepted.connect(self._save)
         buttons.rejected.connect(self.reject)
         layout.addStretch(1)
@@ -243,7 +245,7 @@ class RunFileActions(QObject):
             return
         sentences = [tr("{name}: moved to the trash.").format(name=name), *problems]
         self._undos.append(lambda: self._restore(trashed, ticked))
-        self._notify(" ".join(sentences), tr("Un&do"), self.undo)
+        self._notify(" ".join(sentences), tr("&Undo"), self.undo)
 
     def remember_ticks(self) -> None:
         """Let `undo` tick the runs again that are ticked now, and no others."""
@@ -276,12 +278,7 @@ class RunFileActions(QObject):
         if not outside:
             return
         where = str(outside[0].parent)
-        sentence = (
-            tr("Shown from {folder}, not copied into the library.")
-            if len(outside) == 1
-            else tr("Showing {count} runs from {folder}, not copied into the library.")
-        )
-        message = sentence.format(count=len(outside), folder=where)
+        message = tr("Shown from {folder}, not copied into the library.").format(folder=where)
         self._notify(message, tr("Cop&y into the library"), lambda: self._copy(outside))
 
     def _copy(self, files: Sequence[Path]) -> None:
@@ -387,7 +384,7 @@ class RunOpener(QObject):
     def choose_files(self) -> None:
         """Let the user choose run files; never blocks."""
         folder = self._settings.open_folder or str(self._library)
-        dialog = QFileDialog(self._window, tr("Open runs"), folder)
+        dialog = QFileDialog(self._window, plain(tr("&Open runs …")).removesuffix(" …"), folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([tr("Run files (*{suffix})").format(suffix=SUFFIX), tr("All files (*)")])
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

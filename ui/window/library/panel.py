@@ -47,6 +47,7 @@ from app.library.query import (
 )
 from app.library.scan import ListedRun
 from ui.theme import TINY, Theme, painting
+from ui.widgets.fields import plain
 from ui.widgets.layouts import fill
 from ui.widgets.texts import mark_words, mnemonic_label, one_line, state_words, wrapped_label
 from ui.window.library.delegate import LibraryDelegate, check_width
@@ -110,7 +111,7 @@ class SearchLine(QWidget):
         self.line.setToolTip(tr("Words, or fields such as fs:xfs pg:15 tag:baseline date:7d -state:failed"))
         self.button = QToolButton(self)
         self.button.setText(tr("F&ilter") + " ▾")
-        self.button.setAccessibleName(tr("Filter"))
+        self.button.setAccessibleName(plain(tr("F&ilter")))
         self.button.setToolTip(tr("Filesystem, RAID level, option, version, machine, date, tag"))
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -176,10 +177,7 @@ class SearchLine(QWidget):
 
 def _choices(field: QueryField, entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
     words = {"state": state_words, "mark": mark_words}.get(field.id, one_line)
-    line = tr("{value} ({count})")
-    return [
-        (value, line.format(value=words(value), count=count)) for value, count in count_values(field, entries)
-    ]
+    return [(value, f"{words(value)} ({count})") for value, count in count_values(field, entries)]
 
 
 def _date_choices(entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
@@ -187,14 +185,11 @@ def _date_choices(entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
     months: dict[str, int] = {}
     for day, count in count_values(FIELDS["date"], entries):
         months[day[:7]] = months.get(day[:7], 0) + count
-    line = tr("{value} ({count})")
+    form = "%B %Y"
     return [
         *_DAYS,
         *(
-            (
-                month,
-                line.format(value=datetime.fromisoformat(f"{month}-01").strftime(tr("%B %Y")), count=count),
-            )
+            (month, f"{datetime.fromisoformat(f'{month}-01').strftime(form)} ({count})")
             for month, count in sorted(months.items(), reverse=True)
         ),
     ]
@@ -382,7 +377,7 @@ class LibraryPanel(QWidget):
         total = len(self._runs)
         count = trn("{count} run", "{count} runs", total).format(count=number_text(total, ","))
         if self._picking.terms:
-            count = tr("{shown} of {runs}").format(shown=number_text(shown, ","), runs=count)
+            count = tr("{number} of {count}").format(number=number_text(shown, ","), count=count)
         bad = sum(run.entry.problem is not None for run in self._runs)
         if bad:
             count += ", " + tr("{count} cannot be read").format(count=bad)
@@ -479,7 +474,7 @@ class LibraryPanel(QWidget):
             add(words, partial(_emit, signal, folder), enabled=folder is not None)
         menu.addSeparator()
         readable = bool(paths) and all(self._model.is_readable(one) for one in paths)
-        words = tr("&Name, tags, note …") if path else tr("&Name and tags of the campaign …")
+        words = tr("Name, ta&gs, note …") if path else tr("&Name and tags of the campaign …")
         add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
         inside = all(Path(one).is_relative_to(self.folder) for one in paths)
         word = tr("&Move to the trash") if inside else tr("Take &off the list")

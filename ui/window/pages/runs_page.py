@@ -95,7 +95,7 @@ class ChartArea(QWidget):
             self.empty.set_texts(tr("Reading the runs …"), "")
         elif runs:
             sentence = tr("Tick runs in the library, double-click one, or drag them here.")
-            self.empty.set_texts(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
+            self.empty.set_texts(tr("No run is shown."), sentence, tr("Show the ne&west campaign"))
         else:
             sentence = tr("Benchmarks are drawn here, second by second, and stay in the library.")
             self.empty.set_texts(tr("No runs yet"), sentence, tr("Start a &benchmark …"))

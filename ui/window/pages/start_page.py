@@ -27,7 +27,7 @@ from typing_extensions import override
 from app.domain.errors import Problem
 from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.widgets.fields import ChoiceButton
+from ui.widgets.fields import ChoiceButton, plain
 from ui.widgets.layouts import empty, fill
 from ui.widgets.texts import one_line, plain_label, show_tip, tint, wrapped_label
 
@@ -105,7 +105,7 @@ class WaitingList(QFrame):
     ) -> None:
         row = len(self.go_on)
         words = wrapped_label(one_line(sentence), self)
-        go_on, away = QPushButton(word, self), QPushButton(tr("Dismiss"), self)
+        go_on, away = QPushButton(word, self), QPushButton(plain(tr("&Close")), self)
         show_tip(away, tip)
         for button, deed in zip((go_on, away), deeds, strict=True):
             button.setAccessibleDescription(sentence)
@@ -178,7 +178,7 @@ class StartPage(QScrollArea):
         self.open = QPushButton(tr("&Open runs …"))
         runs = tr("Run files (*.footing) of this or another machine, in common charts.")
         show_tip(self.open, runs)
-        self.library = QPushButton(tr("Show the &library"))
+        self.library = QPushButton(tr("&Library"))
         self.library.setVisible(False)
         self._choices = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._choices.setSpacing(MEDIUM)

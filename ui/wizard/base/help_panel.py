@@ -110,8 +110,8 @@ HELP_TEXTS: Final = {
         "why not. It checks again just before use."
     ),
     "read": tr(
-        "Reads every byte of the selected disk without writing: minutes on an SSD, hours on a hard disk. "
-        "Finds data that sampling can miss; valid until someone writes to the disk."
+        "Reads every byte of the disk without writing: minutes on an SSD, hours on a hard disk. Finds data "
+        "that sampling can miss; valid until someone writes to it."
     ),
     "release": tr(
         "Releases a disk that a campaign left behind, for example after a crash. If the helper cannot "
@@ -202,9 +202,7 @@ def _option_help(filesystem_id: str, option_id: str) -> Help:
     """Return the effect of an option on PostgreSQL, and the cost of its values."""
     option = filesystem(filesystem_id).option(option_id)
     costs = [
-        tr("{value}: {cost}").format(value=shown_value(option, value), cost=item.sentence)
-        for value, items in option.risks
-        for item in items
+        f"{shown_value(option, value)}: {item.sentence}" for value, items in option.risks for item in items
     ]
     return Help("\n".join((option.effect, *dict.fromkeys(costs))), option.source)
 

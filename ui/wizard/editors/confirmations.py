@@ -34,7 +34,7 @@ from app.draft.machine_answers import inspect_kept, release_kept
 from app.draft.servers import LOAD_FIELD, ServerConfirmation, contact_words
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL, TINY, Theme
-from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit, set_text
+from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit, plain, set_text
 from ui.widgets.layouts import empty, fill, screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ErrorText, Text, breakable, plain_label
@@ -108,9 +108,8 @@ class ConfirmDisks(QWidget):
 
 
 def _words(each: Confirmation) -> str:
-    test = tr("TEST DEVICE: ") if each.is_test_device else ""
-    words = tr("{test}{model}, {serial}, {size}")
-    return words.format(test=test, model=each.model, serial=each.serial, size=format_size(each.size_bytes))
+    test = tr("TEST DEVICE") + ": " if each.is_test_device else ""
+    return f"{test}{each.model}, {each.serial}, {format_size(each.size_bytes)}"
 
 
 class ConfirmServers(QWidget):
@@ -163,7 +162,7 @@ class ConfirmServers(QWidget):
             cells[0].setAlignment(Qt.AlignmentFlag.AlignTop)  # align with the first line of a long value
             for column, cell in enumerate(cells):
                 grid.addWidget(cell, place, column)
-            cells[1].setAccessibleName(tr("{what}: {value}").format(what=what, value=one_line(value)))
+            cells[1].setAccessibleName(f"{what}: {one_line(value)}")
             self.texts += cells
         text = Text(self._theme, "\n".join(each.sentences), role="muted")
         typed = line_edit(each.name)
@@ -240,7 +239,7 @@ class ReleaseDialog(QDialog):
         self._digest = ""
         self._op: BackgroundOp[tuple[KeptDisk, str]] | BackgroundOp[ReleaseOutcome] | None = None
         self._is_closed = False
-        self.setWindowTitle(tr("Release disk"))
+        self.setWindowTitle(plain(tr("Release d&isk …")).removesuffix(" …"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.contents = Text(theme, tr("Asking root …"))
@@ -345,6 +344,5 @@ class ReleaseDialog(QDialog):
 
 
 def _name(disk: Disk) -> str:
-    words = tr("{model}, {serial}, {size} ({path})")
     size = format_size(disk.identity.size_bytes)
-    return words.format(model=model_of(disk), serial=serial_of(disk), size=size, path=disk.path)
+    return f"{model_of(disk)}, {serial_of(disk)}, {size} ({disk.path})"

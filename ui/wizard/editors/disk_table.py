@@ -193,7 +193,7 @@ def text_of(row: DiskRow, column: DiskColumn) -> str:
     match column:
         case DiskColumn.DISK:
             serial = serial_of(disk) or tr("no serial number")
-            test = tr("TEST DEVICE, ") if disk.is_test_device else ""
+            test = tr("TEST DEVICE") + ", " if disk.is_test_device else ""
             return f"{model_of(disk)} ({disk.name})\n{test}{serial}"
         case DiskColumn.SIZE:
             return format_size(disk.identity.size_bytes)

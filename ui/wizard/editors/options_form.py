@@ -30,6 +30,7 @@ from ui.widgets.fields import (
     combo_box,
     describe_button,
     line_edit,
+    plain,
     push_button,
     set_row_enabled,
     set_text,
@@ -286,7 +287,7 @@ class OptionsForm(QWidget):
         self._sections: list[tuple[QWidget, Columns, list[OptionEditor]]] = []
         self.editors: dict[str, OptionEditor] = {}
         self.search = OptionSearch(
-            tr("nobarrier, recordsize … (Ctrl+F)"), tr("Find an option"), "options.search"
+            tr("nobarrier, recordsize … (Ctrl+F)"), plain(tr("&Find an option:")), "options.search"
         )
         self.only_chosen = QCheckBox()
         describe_button(self.only_chosen, "options.search")

@@ -23,7 +23,7 @@ from app.campaign_file.trust import HARMLESS
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.columns import CellKind, Column
 from app.domain.errors import Problem
-from app.domain.text import quoted, tr, trn
+from app.domain.text import quoted, titled, tr, trn
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import CONNECTION, ConfigurationDraft, Step
 from app.draft.matrix.offers import DimensionRow, RowGroup, ValueOffer, dimension_rows
@@ -401,7 +401,7 @@ class _Group(QWidget):
 _LINES: Final = 6
 _TOTAL_LINES: Final = 4
 _COLUMNS: Final[tuple[Column[tuple[str, str, str]], ...]] = (
-    Column("name", tr("Name"), lambda row: row[0], CellKind.WORDS),
+    Column("name", titled(tr("name")), lambda row: row[0], CellKind.WORDS),
     Column("place", tr("Data in"), lambda row: row[1], CellKind.WORDS),
     Column("difference", tr("Differs in"), lambda row: row[2], CellKind.WORDS),
 )
@@ -584,7 +584,7 @@ class MorePage(Page):
     def named(self, problem: Problem) -> Problem:
         for number, each in enumerate(self.draft.parts.chosen(), start=1):
             if belongs(problem.path, f"configuration[{number}]") and quoted(each.name) not in problem.message:
-                message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)
+                message = f"{quoted(each.name)}: {problem.message}"
                 return Problem(problem.path, message, problem.hint)
         return problem
 

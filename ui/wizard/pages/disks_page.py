@@ -17,7 +17,7 @@ from app.domain.errors import Problem
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import RELATION_ROLES, Role
 from app.domain.text import format_size, tr
-from app.draft.disks.layout import DrawnDisk, DrawnGroup, LevelChoice, level_choices
+from app.draft.disks.layout import SEPARATE, DrawnDisk, DrawnGroup, LevelChoice, level_choices
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import assign, chosen_words, disk_rows, forget_confirmations, move, reasons
 from app.draft.disks.target import PREFIX, PREFIXES
@@ -219,9 +219,9 @@ class LayoutDrawing(QWidget):
 _USES: Final = (
     (None, tr("not used")),
     (Role.DATA, tr("data")),
-    (Role.WAL, tr("WAL, on disks of its own")),
-    (Role.TABLES, tr("tables, on disks of their own (a tablespace)")),
-    (Role.INDEXES, tr("indexes, on disks of their own (a tablespace)")),
+    (Role.WAL, SEPARATE.format(what="WAL")),
+    (Role.TABLES, SEPARATE.format(what=tr("tables"))),
+    (Role.INDEXES, SEPARATE.format(what=tr("indexes"))),
     (Role.ZFS_LOG, tr("log device of a ZFS pool")),
 )
 _NONE_SPARE: Final = tr(
@@ -247,14 +247,14 @@ _SIZES: Final = (
 _LEVEL_LABELS: Final = {
     Role.DATA: tr("RAID &level of the data:"),
     Role.WAL: tr("RAID level of the &WAL:"),
-    Role.TABLES: tr("RAID level of the tables:"),
-    Role.INDEXES: tr("RAID level of the indexes:"),
+    Role.TABLES: tr("RAID level of the {what}:").format(what=tr("tables")),
+    Role.INDEXES: tr("RAID level of the {what}:").format(what=tr("indexes")),
 }
 _PARTITION_LABELS: Final = {
     Role.DATA: FIELDS[_PARTITION].label,
     Role.WAL: tr("Partition on each disk of the W&AL:"),
-    Role.TABLES: tr("Partition on each disk of the tables:"),
-    Role.INDEXES: tr("Partition on each disk of the indexes:"),
+    Role.TABLES: tr("Partition on each disk of the {what}:").format(what=tr("tables")),
+    Role.INDEXES: tr("Partition on each disk of the {what}:").format(what=tr("indexes")),
 }
 _MEMORY: Final = f"{PREFIX}memory_limit"
 

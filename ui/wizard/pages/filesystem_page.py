@@ -24,7 +24,7 @@ from typing_extensions import override
 from app.campaign_file.partial import array_keys, queue_keys
 from app.domain.errors import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.draft.disks.filesystems import (
     FilesystemCard,
     OptionRow,
@@ -39,6 +39,7 @@ from app.draft.disks.filesystems import (
     set_option,
     shared_obstacles,
 )
+from app.draft.disks.layout import SEPARATE
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import PREFIX, PREFIXES, preset_of, spec_of
 from app.draft.draft import CampaignDraft
@@ -62,6 +63,7 @@ from ui.widgets.fields import (
     Section,
     combo_box,
     describe_button,
+    plain,
     push_button,
     set_row_enabled,
     text_box,
@@ -157,7 +159,7 @@ class CompareBar(QWidget):
         self._variants: dict[str, VariantOffer] = {}
         self._groups: tuple[VariantGroup, ...] = ()
         self._loading = False
-        self._label = plain_label(tr("Compare with:"))
+        self._label = plain_label(plain(tr("Compare &with")) + ":")
         self.button = push_button(tr("With other options"), "compare")
         self.menu = QMenu(self.button)
         self.menu.setToolTipsVisible(True)
@@ -228,8 +230,8 @@ class CompareBar(QWidget):
 _GROUPS: Final = {
     Role.DATA: tr("Of the &data"),
     Role.WAL: tr("Of the &WAL's own disks"),
-    Role.TABLES: tr("Of the tables' own disks"),
-    Role.INDEXES: tr("Of the indexes' own disks"),
+    Role.TABLES: titled(SEPARATE.format(what=tr("tables"))),
+    Role.INDEXES: titled(SEPARATE.format(what=tr("indexes"))),
 }
 _COMMAND_LINES: Final = 4
 _FINDING_LINES: Final = 6

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.domain.columns import CellKind, Column
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import FIELDS, SETTINGS, DraftEnvironment, Step, first_values
 from app.postgres.installations.installation import Installation
@@ -27,7 +27,7 @@ _WHO: Final[dict[str, str]] = {
     Origin.PRESET: tr("preset"),
     Origin.FILESYSTEM: tr("filesystem"),
     Origin.USER: tr("you"),
-    Origin.PGFOOTING: tr("pgFooting"),
+    Origin.PGFOOTING: "pgFooting",
 }
 _FIRST: Final = (Origin.USER, Origin.FILESYSTEM, Origin.PRESET, Origin.PGFOOTING)
 
@@ -35,7 +35,7 @@ _FIRST: Final = (Origin.USER, Origin.FILESYSTEM, Origin.PRESET, Origin.PGFOOTING
 def _why(setting: Setting) -> str:
     if not setting.source:
         return setting.why
-    return tr("{why} ({source})").format(why=setting.why, source=setting.source)
+    return f"{setting.why} ({setting.source})"
 
 
 SETTING_COLUMNS: Final[tuple[Column[Setting], ...]] = (
@@ -63,7 +63,7 @@ class PostgresPage(Page):
         super().__init__(draft, theme)
         self.installation = combo_box()
         self.folder = line_edit("/usr/local/pgsql/bin")
-        self.folder.setAccessibleName(tr("Folder of the programs"))
+        self.folder.setAccessibleName(plain(tr("&Folder of the programs:")))
         label = tr("All &server settings and their reasons:")
         self.table = TextTable(plain(label), "table")
         self.table.setFixedHeight(self.table.fontMetrics().lineSpacing() * _LINES * 3 // 2)
@@ -158,17 +158,18 @@ class PostgresPage(Page):
         known = self.draft.postgres_answer()
         if known is not None:
             self.fields[_INSTALLATION].set_note(
-                tr("{version}\n{folder}").format(
-                    version=known.installation.version_text, folder=known.installation.bin_directory
-                )
+                f"{known.installation.version_text}\n{known.installation.bin_directory}"
             )
             settings = sorted(known.settings, key=lambda setting: _FIRST.index(setting.origin))
             self.table.show_rows(SETTING_COLUMNS, settings)
         self._table_field.setVisible(known is not None and not is_theirs)
         risks = known.unsafe if known else ()
-        sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. These runs are always labelled UNSAFE.")
+        sentence = tr("⚠ UNSAFE: {what}. {risk} These runs are always labelled UNSAFE.")
         self.unsafe.setText(
-            "\n".join(sentence.format(name=name, value=value, risk=risk) for name, value, risk in risks)
+            "\n".join(
+                sentence.format(what=f"{name} = {value}", risk=f"{titled(risk)}.")
+                for name, value, risk in risks
+            )
         )
         self.unsafe.setVisible(bool(risks))
         super().refresh()
@@ -201,8 +202,9 @@ class PostgresPage(Page):
 
 
 def _label_of(installation: Installation) -> str:
-    label = tr("{version}, {origin}") if installation.usable else tr("{version}, {origin}: cannot be used")
-    return label.format(version=installation.version or "?", origin=installation.origin)
+    label = f"{installation.version or '?'}, {installation.origin}"
+    reason = "" if installation.usable else tr("cannot be used")
+    return f"{label}: {reason}" if reason else label
 
 
 def _choice_of(installation: Installation, found: tuple[Installation, ...]) -> str:

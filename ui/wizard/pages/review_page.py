@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from app.domain.columns import CellKind, Column
 from app.domain.errors import FootingError, Problem
-from app.domain.text import format_size, quoted, tr
+from app.domain.text import format_size, quoted, titled, tr
 from app.draft.commands import CommandLine, LineAction
 from app.draft.disks.table import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
@@ -168,8 +168,8 @@ class ReviewPage(Page):
         self._loaded = LoadedServers(theme)
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
-            Section(theme, tr("Time"), [self.time, self.baseline, self.asking]),
-            Section(theme, tr("Data set"), [self.data_set]),
+            Section(theme, titled(tr("time")), [self.time, self.baseline, self.asking]),
+            Section(theme, titled(tr("data set")), [self.data_set]),
             Section(theme, tr("Possible disturbances"), [self.disturbances]),
             Section(theme, tr("What these runs can detect"), [self.effect]),
             Section(theme, tr("Amount written"), [self.written]),
@@ -398,14 +398,14 @@ def _risks(review: Review) -> list[str]:
     for (setting, value, reason), names in found.items():
         everywhere = len(names) == len(review.rows)
         whose = tr("all") if everywhere else ", ".join(quoted(name) for name in names)
-        sentence = tr("⚠ UNSAFE, {whose}: {setting} = {value}: {risk}.")
-        sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason.rstrip(".")))
+        risk = f"{whose}: {setting} = {value}: {reason.rstrip('.')}."
+        sentences.append(tr("⚠ UNSAFE: {risk}").format(risk=risk))
     return sentences
 
 
 def _data(row: ReviewRow) -> str:
     scale, _, _ = row.scale.partition(":")
-    return tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=scale)
+    return f"{format_size(row.data_bytes)}\n{scale}"
 
 
 def _free(row: ReviewRow) -> str:
@@ -413,10 +413,10 @@ def _free(row: ReviewRow) -> str:
 
 
 REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
-    Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column("configuration", titled(tr("configuration")), lambda row: row.name, CellKind.WORDS),
     Column("place", tr("Data in"), lambda row: row.place, CellKind.WORDS),
-    Column("postgresql", tr("PostgreSQL"), lambda row: row.postgresql.replace(" · ", "\n"), CellKind.WORDS),
-    Column("data", tr("Data"), _data, CellKind.NUMBERS),
+    Column("postgresql", "PostgreSQL", lambda row: row.postgresql.replace(" · ", "\n"), CellKind.WORDS),
+    Column("data", titled(tr("data")), _data, CellKind.NUMBERS),
     Column("free", tr("Free"), _free),
 )
 """Columns of the table of configurations."""

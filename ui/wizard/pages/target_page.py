@@ -92,7 +92,7 @@ class RecipeChooser(QWidget):
         self.remarks.setText(text)
         self.remarks.setVisible(bool(text))
         steps = choice.steps if choice is not None else ()
-        numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in enumerate(steps, 1)]
+        numbered = [f"{at}. {step}" for at, step in enumerate(steps, 1)]
         self.steps.setText("\n".join([tr("For this recipe the server's owner has to prepare:"), *numbered]))
         self.steps.setVisible(bool(steps))
         self.use.setAccessibleDescription(choice.obstacle if choice is not None else "")

@@ -25,7 +25,7 @@ from app.domain.campaign.configuration import BuiltinScript, DataSize, default_r
 from app.domain.campaign.matrix import Design
 from app.domain.columns import Column
 from app.domain.errors import Problem
-from app.domain.text import format_size, number_text, tr
+from app.domain.text import format_size, number_text, titled, tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.phases import (
     NAME,
@@ -50,7 +50,17 @@ from app.draft.fields.state import (
 from app.draft.fields.text import builtin_names
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import SMALL, Theme
-from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit, push_button
+from ui.widgets.fields import (
+    HELP,
+    Choice,
+    Field,
+    Section,
+    combo_box,
+    describe_button,
+    line_edit,
+    plain,
+    push_button,
+)
 from ui.widgets.layouts import Columns, fill
 from ui.widgets.texts import ErrorText, Text, one_line, show_tip
 from ui.wizard.base.controls import Alternatives, Entry, Form, TextTable
@@ -93,8 +103,8 @@ class PhasesEditor(QWidget):
         self.table.verticalHeader().show()  # messages name phases by number
         self.table.setShowGrid(True)
         self.add = push_button(tr("Add a phase"), PHASES)
-        self.up = push_button(tr("Earlier"), PHASES)
-        self.down = push_button(tr("Later"), PHASES)
+        self.up = push_button(plain(tr("&Earlier")), PHASES)
+        self.down = push_button(plain(tr("La&ter")), PHASES)
         self.remove = push_button(tr("Remove the phase"), PHASES)
         self.error = ErrorText(theme)
         self._scripts = combo_box()
@@ -349,17 +359,18 @@ class _ScriptRow(QWidget):
         self.weight = line_edit("1")
         self.weight.setText(script.weight)
         self.remove = push_button("✕", "own")
+        whose = titled(tr("script {number}").format(number=number))
         names = {
-            self.kind: tr("Kind of script {number}"),
-            self.path: tr("File of script {number}"),
-            self.choose: tr("Choose the file of script {number}"),
-            self.weight: tr("Weight of script {number}"),
-            self.remove: tr("Remove script {number}"),
+            self.kind: tr("kind"),
+            self.path: tr("file"),
+            self.choose: plain(tr("C&hoose …")),
+            self.weight: tr("weight"),
+            self.remove: plain(tr("Remo&ve")),
         }
         layout = fill(QHBoxLayout(self), spacing=SMALL, margins=0)
         for widget, name in names.items():
-            widget.setAccessibleName(name.format(number=number))
-            show_tip(widget, name.format(number=number))
+            widget.setAccessibleName(f"{whose}: {name}")
+            show_tip(widget, f"{whose}: {name}")
             widget.setProperty(HELP, "own")
             layout.addWidget(widget, {self.kind: 2, self.path: 6, self.weight: 1}.get(widget, 0))
         for button in (self.choose, self.remove):
@@ -423,7 +434,7 @@ _SIZES: Final = (
     Entry(tr("Small"), _SIZE, DataSize.SMALL),
     Entry(tr("Medium, half of the memory"), _SIZE, DataSize.MEDIUM),
     Entry(tr("Large, twice the memory"), _SIZE, DataSize.LARGE),
-    Entry(tr("Another size"), _SIZE),
+    Entry(titled(tr("another size")), _SIZE),
     Entry(tr("Scale factor"), "workload.scale"),
 )
 _LENGTHS: Final = (
@@ -464,7 +475,7 @@ class WorkloadPage(Page):
         self.group = QButtonGroup(self)
         self.script_buttons: dict[str, QRadioButton] = {}
         self._choices = [self._script_choice(script) for script in _LABELS]
-        self.data_size = Alternatives(_SIZES, tr("Size of the data"), _SIZE)
+        self.data_size = Alternatives(_SIZES, titled(tr("size of the data")), _SIZE)
         self.length = Alternatives(_LENGTHS, tr("Length of the measured phase"), _LENGTH)
         self.phases = PhasesEditor(theme)
         for key, each in ((_SIZE, self.data_size), (_LENGTH, self.length)):
@@ -486,13 +497,13 @@ class WorkloadPage(Page):
         sections = (
             Section(
                 self.theme,
-                tr("Transactions"),
+                titled(tr("transactions")),
                 [Columns(self._choices[:3]), self._choices[3], self.script_error],
             ),
             Section(
                 self.theme, tr("Data, clients and time"), [Columns([self.fields[key] for key in _MAIN], 36)]
             ),
-            Section(self.theme, tr("Phases"), [self.phases]),
+            Section(self.theme, titled(tr("phases")), [self.phases]),
             Section(self.theme, tr("Advanced"), [self.seldom]),
         )
         for section in sections:
@@ -531,7 +542,7 @@ class WorkloadPage(Page):
         for row, each in enumerate(_SIZES):
             scale = self.draft.scale_choice(each.text) if each.text else None
             if scale is not None:
-                label = tr("{label}: {size}").format(label=each.label, size=format_size(scale.data_bytes))
+                label = f"{each.label}: {format_size(scale.data_bytes)}"
                 self.data_size.kind.setItemText(row, label)
         self.fields[_SIZE].set_note(_scale_note(self.draft.scale_choice(), self._memory_bytes()))
         super().refresh()

@@ -45,7 +45,7 @@ from app.comparison.warnings import (
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
-from app.domain.text import CALLED, tr, trn
+from app.domain.text import CALLED, titled, tr, trn
 from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json, gate_as_json
 from app.export.runs import with_readable
@@ -74,8 +74,8 @@ def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -
         raise UsageError(message.format(count=len(sides)), hint=hint)
     common = set(map(Path.resolve, sides[0])) & set(map(Path.resolve, sides[1]))
     if common:
-        message = tr("The run {run} is on both sides.").format(run=min(common))
-        raise UsageError(message, hint=tr("A run is either before the change or after it."))
+        message = tr("“{name}” is on both sides.").format(name=min(common))
+        raise UsageError(message, hint=tr("Each run is either before the change or after it."))
 
 
 def print_gate(
@@ -132,7 +132,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         print_left_out(sentence)
     if len(facts) < 2:
-        raise RunFileError(tr("Only one of these runs can be read, so there is nothing to compare it with."))
+        raise RunFileError(tr("A comparison needs at least two runs; this is only one."))
     comparison = compare_runs(
         facts,
         effect=arguments.effect / 100,
@@ -189,14 +189,14 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
 def _check_baseline(comparison: RunComparison, baseline: str) -> None:
     names = [group.name for group in comparison.groups]
     if baseline and baseline not in names:
-        message = tr("There is no configuration “{name}” among these runs.").format(name=baseline)
+        message = tr("None of these runs has the configuration “{name}”.").format(name=baseline)
         guess = did_you_mean(baseline, names)
         hint = guess or tr("There are: {names}.").format(names=", ".join(names))
         raise UsageError(message, hint=hint)
     if baseline and all(part.groups[0].name != baseline for part in comparison.parts):
         message = tr("“{name}” is NOT DURABLE, so it is not ranked and cannot be the baseline.")
         ranked = [row.group.name for row in comparison.ranked]
-        hint = tr("Compare with one of these: {names}.").format(names=", ".join(ranked))
+        hint = tr("There are: {names}.").format(names=", ".join(ranked))
         raise UsageError(message.format(name=baseline), hint=hint)
 
 
@@ -252,7 +252,7 @@ def print_result(
 def _print_blocks(matrix: Matrix, comparison: RunComparison, console: Console) -> None:
     """Print a table for each condition, and the meaning of its marks."""
     for block in matrix.blocks:
-        title = block.part.condition or comparison.measured(tr("TPS"))
+        title = block.part.condition or comparison.measured("TPS")
         print_table(console, block_columns(block), block.rows, title=title)
     cells = (cell for block in matrix.blocks for cell in block.cells.values())
     if any(not cell.is_ranked for cell in cells):
@@ -269,12 +269,12 @@ def _print_blocks(matrix: Matrix, comparison: RunComparison, console: Console) -
 
 def _print_figures_of(part: RunComparison, console: Console) -> None:
     """Print the ranking of levels in one condition, and its tables besides that of TPS."""
-    under_it = tr("{title}: {condition}") if part.condition else "{title}"
+    under_it = "{title}: {condition}" if part.condition else "{title}"
     if (matrix := lay_out(part)) is not None:
         _title(console, under_it.format(title=tr("Ranking"), condition=part.condition))
         print_table(console, standing_columns(matrix), matrix.compared)
     for title, names in (
-        (tr("Latency"), LATENCIES),
+        (titled(tr("latency")), LATENCIES),
         (tr("Costs per transaction"), COSTS),
         (tr("Loading"), LOADING),
     ):
@@ -327,7 +327,9 @@ def _print_figures(
         return
     _title(console, title)
     columns = (
-        Column[int]("", tr("Configuration"), lambda at: part.groups[at].name_in_sentences, CellKind.WORDS),
+        Column[int](
+            "", titled(tr("configuration")), lambda at: part.groups[at].name_in_sentences, CellKind.WORDS
+        ),
         *(
             Column[int](
                 found.figure.name,

@@ -72,9 +72,9 @@ def report_command(arguments: argparse.Namespace) -> int:
     if output.suffix.lower() not in PAINTED:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
-            message = tr("{path} is a folder; name a file in it that ends with .pdf, .html or .txt.")
+            message = tr("{path} is a folder; name a file in it that ends with {known}.")
         hint = tr("A text (.txt) gives the winning setup; use `pgfooting export` for pictures and tables.")
-        raise UsageError(message.format(path=output), hint=hint)
+        raise UsageError(message.format(path=output, known=".pdf, .html, .txt"), hint=hint)
     check_output(output, replace=arguments.force)
     return paint(named_paths(arguments), arguments)
 

@@ -30,7 +30,7 @@ from app.domain.errors import ExitStatus, UsageError
 from app.domain.json_value import Json
 from app.domain.quoting import shell_line, shell_word
 from app.domain.run import Phase, RunState
-from app.domain.text import format_duration, format_size, number_text, tr, trn
+from app.domain.text import format_duration, format_size, number_text, titled, tr, trn
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
@@ -121,7 +121,7 @@ def runs_named(name: str, library: Path) -> list[Path]:
     if folder.is_dir():
         found = sorted(run_paths(folder))
         if not found:
-            raise UsageError(tr("There is no run in the folder {folder}.").format(folder=folder))
+            raise UsageError(tr("No runs in {library}.").format(library=folder))
         return found
     return [find_run(name, library)]
 
@@ -164,16 +164,16 @@ def _number(value: int | None) -> str:
 
 
 LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
-    Column("id", tr("id"), lambda entry: (entry.id or "")[:8], CellKind.LABEL),
-    Column("run", tr("run"), lambda entry: entry.name or "", CellKind.WORDS),
-    Column("state", tr("state"), lambda entry: entry.state, CellKind.LABEL),
-    Column("target", tr("target"), _place, CellKind.WORDS),
-    Column("workload", tr("workload"), lambda entry: entry.workload or "", CellKind.WORDS, optional=3),
-    Column("clients", tr("clients"), lambda entry: _number(entry.clients), optional=2),
-    Column("scale", tr("scale"), lambda entry: _number(entry.scale), optional=1),
+    Column("id", tr("Id"), lambda entry: (entry.id or "")[:8], CellKind.LABEL),
+    Column("run", tr("Run"), lambda entry: entry.name or "", CellKind.WORDS),
+    Column("state", tr("State"), lambda entry: entry.state, CellKind.LABEL),
+    Column("target", tr("Target"), _place, CellKind.WORDS),
+    Column("workload", tr("Workload"), lambda entry: entry.workload or "", CellKind.WORDS, optional=3),
+    Column("clients", titled(tr("clients")), lambda entry: _number(entry.clients), optional=2),
+    Column("scale", titled(tr("scale")), lambda entry: _number(entry.scale), optional=1),
     Column("tps", WHOLE_RUN_TPS, lambda entry: format_tps(entry.tps)),
-    Column("started", tr("started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
-    Column("marks", tr("marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
+    Column("started", tr("Started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
+    Column("marks", tr("Marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
 )
 """Columns of the list of the library's runs."""
 
@@ -201,9 +201,9 @@ def list_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     entries = picked
     if not entries:
-        sentence = tr("No runs in {library} yet.")
+        sentence = tr("No runs in {library}.")
         if not os.path.isdir(library):  # noqa: PTH112 - see library.run_paths
-            sentence = tr("No runs yet: there is no folder {library}.")
+            sentence = tr("No runs in {library}.")
         print_line(console, sentence.format(library=library))
         return ExitStatus.DONE
     print_table(console, LIST_COLUMNS, entries)
@@ -249,7 +249,7 @@ def _show(run: RunFile, console: Console) -> None:
     _show_workload_phases(run, console)
     _show_baseline(run, console)
     _show_phases(run, console)
-    _section(console, tr("Commands"))
+    _section(console, titled(tr("commands")))
     for command in run.commands():
         took = number_text(command.duration_ms / 1000, "8.2f")
         line = f"{took} s  {shell_word(command.account)}$ {shell_line(command.argv)}"
@@ -259,7 +259,7 @@ def _show(run: RunFile, console: Console) -> None:
         for event in run.events():
             print_line(console, f"{number_text(event.t_ms / 1000, '8.1f')} s  {event.kind}: {event.message}")
     if run.unavailable():
-        _section(console, tr("Not measured here"))
+        _section(console, tr("Not measured"))
         for _, source, reason in run.unavailable():
             print_line(console, f"{source}: {reason}", style="dim")
 
@@ -290,9 +290,9 @@ class _KnownFigure:
 
 
 _FIGURE_COLUMNS: Final[tuple[Column[_KnownFigure], ...]] = (
-    Column("figure", tr("figure"), lambda known: known.figure.label, CellKind.LABEL),
-    Column("value", tr("value"), lambda known: at_least(figure_text(known.value), is_bound=known.is_bound)),
-    Column("unit", tr("unit"), lambda known: known.figure.unit, CellKind.LABEL),
+    Column("figure", tr("Figure"), lambda known: known.figure.label, CellKind.LABEL),
+    Column("value", tr("Value"), lambda known: at_least(figure_text(known.value), is_bound=known.is_bound)),
+    Column("unit", tr("Unit"), lambda known: known.figure.unit, CellKind.LABEL),
 )
 
 
@@ -323,7 +323,7 @@ def _show_baseline(run: RunFile, console: Console) -> None:
     baseline = or_none(run.metadata.io_baseline)
     if baseline is None:
         return
-    _section(console, tr("Raw storage benchmark (fio, pg_test_fsync)"))
+    _section(console, tr("Raw storage benchmarks"))
     if baseline.jobs:
         print_table(console, JOB_COLUMNS, baseline.jobs)
     for sentence in sync_sentences(baseline):
@@ -362,7 +362,7 @@ def _show_phases(run: RunFile, console: Console) -> None:
         for times in run.phases()
     ]
     if rows:
-        _section(console, tr("Phases"))
+        _section(console, titled(tr("phases")))
         print_pairs(console, rows)
 
 
@@ -435,23 +435,23 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
     """Return (label, value) of target, server and workload; an unknown value is empty."""
     warmup_s = or_none(run.workload.warmup_s)
     return (
-        (tr("campaign"), known(run.campaign, "")),
-        (tr("started"), _started(or_none(run.started_epoch_s))),
-        (tr("target"), f"{known(run.target.kind, '')} {known(run.target.path, '')}".strip()),
-        (tr("existing server"), _existing_server(run)),
-        (tr("filesystem"), environment.filesystem),
-        (tr("devices counted"), counted_devices(environment)),
-        (tr("server"), _server(run)),
-        (tr("settings"), _settings(run)),
-        (tr("by the filesystem"), _by_filesystem(run)),
-        (tr("workload"), _workload(run)),
-        (tr("scale"), _scale(run)),
-        (tr("rows"), _rows(run)),
-        (tr("data set"), describe_data_set(or_none(run.data_set))),
-        (tr("clients"), _clients(run)),
-        (tr("length"), _length(run)),
-        (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),
-        (tr("caches"), known(run.workload.caches, "")),
+        (tr("Campaign"), known(run.campaign, "")),
+        (tr("Started"), _started(or_none(run.started_epoch_s))),
+        (tr("Target"), f"{known(run.target.kind, '')} {known(run.target.path, '')}".strip()),
+        (titled(tr("existing server")), _existing_server(run)),
+        (titled(tr("filesystem")), environment.filesystem),
+        (tr("Devices counted"), counted_devices(environment)),
+        (titled(tr("server")), _server(run)),
+        (tr("Settings"), _settings(run)),
+        (tr("By the filesystem"), _by_filesystem(run)),
+        (tr("Workload"), _workload(run)),
+        (titled(tr("scale")), _scale(run)),
+        (tr("Rows"), _rows(run)),
+        (titled(tr("data set")), describe_data_set(or_none(run.data_set))),
+        (titled(tr("clients")), _clients(run)),
+        (tr("Length"), _length(run)),
+        (titled(tr("warm-up")), "" if warmup_s is None else format_duration(warmup_s)),
+        (tr("Caches"), known(run.workload.caches, "")),
     )
 
 

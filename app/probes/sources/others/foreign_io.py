@@ -293,7 +293,7 @@ class MaintenanceProbe(Probe):
     def open(self, context: ProbeContext) -> None:
         self.close()
         if not (self._proc / "self" / "stat").exists():
-            raise ProbeUnavailable(tr("/proc is not mounted, so other programs cannot be seen"))
+            raise ProbeUnavailable(tr("/proc is not mounted here"))
         for path in sorted(self._btrfs.glob("*/exclusive_operation")):
             self._operations.append(RawFile(str(path)))
         self._next_s = self._clock()
@@ -383,7 +383,7 @@ class PoolScanProbe(Probe):
         pools = {self._resolve(folder).pool for folder in context.server.folders}
         self._pools = sorted(filter(None, pools))
         if not self._pools:
-            raise ProbeUnavailable(tr("no ZFS pool is below the data directory"))
+            raise ProbeUnavailable(tr("the data directory is not on {filesystem}").format(filesystem="ZFS"))
         self._next_s = self._clock()
 
     @override

@@ -183,7 +183,7 @@ def test_filesystem_facts_of_other_systems(
     assert found.filesystem == kind
     assert found.mount_options == ("local", "noatime")
     assert found.reported[expected]
-    assert found.reached.words == f"ssh, {system}, reading it was not tried on a real system"
+    assert found.reached.words == f"ssh, {system}, not tried on a real system"
 
 
 # --- a far side that is not as it should be
@@ -390,7 +390,7 @@ def test_unreachable_machine_never_taken_for_local() -> None:
     reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, refused))
     reading.read()
     facts = read_environment_facts(reading.facts)
-    assert facts.reached.words.startswith("ssh, in vain: here refused")
+    assert facts.reached.words.startswith("ssh, failed: here refused")
     assert facts.online_cpus is None
     assert facts.kernel == ""
 

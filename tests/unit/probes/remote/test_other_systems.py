@@ -168,6 +168,6 @@ def test_machine_rows_name_unknowns() -> None:
     assert rows["Machine"].endswith("4 CPUs, 3.96 GiB")
     assert rows["Filesystem"] == "ufs local,soft-updates"
     assert rows["Disks"] == "not known"
-    assert rows["Asked over"] == "ssh, FreeBSD, reading it was not tried on a real system"
+    assert rows["Read over"] == "ssh, FreeBSD, not tried on a real system"
     refused = machine_rows(read_environment_facts({"reached": {"over": "ssh", "unreadable": "it refused"}}))
-    assert refused == (("Machine", "ssh, in vain: it refused"),)
+    assert refused == (("Machine", "ssh, failed: it refused"),)
