@@ -242,7 +242,7 @@ def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
     if wrong := next((name for name, value in found.items() if not _is_right(name, value, known[name])), ""):
         from app.domain.text import tr
 
-        raise ValueError(tr("{name} has a value of the wrong type").format(name=wrong))
+        raise ValueError(f"{wrong}: " + tr("a value has the wrong type"))
     return Preferences(**found), frozenset(document) - _GONE - frozenset(known)  # type: ignore[arg-type] # checked above
 
 

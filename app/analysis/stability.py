@@ -19,7 +19,7 @@ from app.analysis.labels import format_tps
 from app.domain.disturbances import Disturbances
 from app.domain.errors import CorruptRunFileError
 from app.domain.run import Phase
-from app.domain.text import format_duration, tr, trn
+from app.domain.text import format_duration, titled, tr, trn
 from app.runfile.disturbance import DISTURBED
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
@@ -378,7 +378,7 @@ def describe_disturbances(judged: Disturbances) -> str:
         return tr("Disturbed: {reason}.").format(reason=judged.reason)
     if not judged.not_known:
         return ""
-    return tr("Whether the run was disturbed is not known: {why}.").format(why=judged.not_known)
+    return titled(tr("it is not known whether it was disturbed ({why})").format(why=judged.not_known)) + "."
 
 
 def own_interval_words(interval: OwnInterval) -> str:

@@ -34,7 +34,7 @@ from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, refusal
 from app.domain.campaign.matrix import Change, DimensionValue, Exclusion, MatrixDimension, default_name
 from app.domain.errors import did_you_mean
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 
 if TYPE_CHECKING:
     from app.campaign_file.reader import CampaignReader
@@ -160,8 +160,8 @@ def read_key(
 
 def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
     if isinstance(key, str) and key in ALIKE:
-        sentence = tr("“{key}” must be the same in all configurations of a campaign: set it at the top.")
-        reader.problems.add(place, sentence.format(key=key))
+        sentence = tr("must be the same in all configurations of a campaign: set it once, at the top.")
+        reader.problems.add(place, f"{quoted(key)} {sentence}")
         return
     allowed = tr(
         "a key of target, server or workload, such as “workload.clients”, “target.disks.filesystem”, "

@@ -414,18 +414,14 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
     if campaign.design is Design.SEQUENTIAL:
         share = FEWEST_ROUNDS / campaign.repeats
         fewest = FEWEST_ROUNDS * len(campaign.configurations)
-        if about_s is None:
-            sentence = tr(
-                "{fewest} to {most} runs: configurations unlikely to win are dropped after each round."
-            )
-            return sentence.format(fewest=fewest, most=runs)
+        time = ""
+        if about_s is not None:
+            span = tr("{low} to {high}").format(low=roughly(share * about_s), high=roughly(about_s))
+            time = ", " + tr("about {share}").format(share=span)
         sentence = tr(
-            "{fewest} to {most} runs, about {short} to {long}: configurations unlikely to win are dropped "
-            "after each round."
+            "{fewest} to {most} runs{time}: configurations unlikely to win are dropped after each round."
         )
-        return sentence.format(
-            fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)
-        )
+        return sentence.format(fewest=fewest, most=runs, time=time)
     count = trn("{count} run", "{count} runs", runs).format(count=runs)
     if about_s is None:
         sentence = tr(

@@ -397,13 +397,11 @@ def _on_server(
     """
     chosen = user_settings(item.postgresql)
     if wants_superuser(all_scripts(item.workload)):
-        message = tr(
-            "{name}: its scripts need a superuser, which pgFooting never uses on an existing server."
-        )
-        raise CampaignError(message.format(name=item.name), field="workload.script")
+        message = tr("The scripts need a superuser, which pgFooting never uses on an existing server.")
+        raise CampaignError(f"{item.name}: {message}", field="workload.script")
     if wants_backup(item.workload):
-        message = tr("{name}: pgFooting makes no base backups of an existing server.")
-        raise CampaignError(message.format(name=item.name), field="workload.phase")
+        message = tr("pgFooting makes no base backups of an existing server.")
+        raise CampaignError(f"{item.name}: {message}", field="workload.phase")
     threads, phase_threads = _threads(item, machine)
     need_bytes = round(DATA_GROWTH * scale.data_bytes)
     unsafe = unsafe_settings(chosen.items())

@@ -101,8 +101,8 @@ def check_wal_directory(data_directory: str, wal_directory: str) -> None:
     found = (data / WAL_FOLDER).resolve(strict=True)
     chosen = Path(wal_directory).resolve(strict=True) if wal_directory else data / WAL_FOLDER
     if found != chosen:
-        message = tr("The WAL is in {found} instead of {chosen}. Nothing was measured.")
-        raise TargetError(message.format(found=found, chosen=chosen))
+        message = tr("{what}: found in {found} instead of {place}. Nothing was measured.")
+        raise TargetError(message.format(what="WAL", found=found, place=chosen))
 
 
 def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[str, ...]:

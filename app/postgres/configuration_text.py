@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import ServerError, TargetError
 from app.domain.storage_plan.plan import RELATION_ROLES, Role
-from app.domain.text import tr
+from app.domain.text import titled, tr
 from app.postgres.settings import Setting, quote_value
 
 # Connection strings for our own server.
@@ -94,9 +94,9 @@ def connect(
 
 
 _OPTIONS: Final = {Role.TABLES: "--tablespace", Role.INDEXES: "--index-tablespace"}
-_MISPLACED: Final = {
-    Role.TABLES: tr("The table is in {found} instead of {place}. Nothing was measured."),
-    Role.INDEXES: tr("The index is in {found} instead of {place}. Nothing was measured."),
+_OBJECTS: Final = {
+    Role.TABLES: titled(tr("tables")),
+    Role.INDEXES: titled(tr("indexes")),
 }
 
 
@@ -161,7 +161,8 @@ def check_places(
     for role, path in relations:
         found, place = path.resolve(strict=True), wanted.get(role, data)
         if not found.is_relative_to(place):
-            raise TargetError(_MISPLACED[role].format(found=found, place=place))
+            message = tr("{what}: found in {found} instead of {place}. Nothing was measured.")
+            raise TargetError(message.format(what=_OBJECTS[role], found=found, place=place))
 
 
 _QUERY: Final = """

@@ -66,7 +66,7 @@ def test_quick_recipe_on_spare_disks(
     compared = campaign_bench.command("compare", "--json", str(folder), "--library", library)
     notes = json.loads(compared.stdout)["notes"]
     assert notes[: len(campaign.remarks)] == list(campaign.remarks)
-    assert campaign.remarks[0].startswith("it cannot show")
+    assert campaign.remarks[0].startswith("The quick variant cannot show")
     assert len(lines) == len(campaign.remarks) - 1
     assert nothing_left(*disks)
     pdf = tmp_path / f"{name}.pdf"

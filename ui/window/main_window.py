@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.execution.control import Request
 from app.library.scan import ListedRun
 from ui.background import BackgroundOp
@@ -258,9 +258,8 @@ class MainWindow(QMainWindow):
         if parts is None:
             return
         name = parts.values["name"].strip()
-        sentence = tr("You have an unfinished benchmark setup.")
-        if name:
-            sentence = tr("You have an unfinished benchmark setup: “{name}”.").format(name=name)
+        sentence = tr("You have an unfinished benchmark setup")
+        sentence += f": {quoted(name)}." if name else "."
         self.start_page.waiting.show_draft(sentence)
         if self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
             self.notice.show_message(one_line(sentence), tr("Continue ed&iting …"), self._open_kept)

@@ -336,7 +336,7 @@ def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> C
     campaign = adapted.campaign
     remarks = list(campaign.remarks)
     if quick and head is not None and head.quick is not None:
-        remarks.append(tr("Quick variant; it cannot show: {what}").format(what=head.quick.cannot_show))
+        remarks.append(tr("The quick variant cannot show: {what}").format(what=head.quick.cannot_show))
     remarks += left_out_sentences(adapted.left_out)
     if head is not None:
         campaign = replace(campaign, question=head.question, figures=head.figures or None)

@@ -93,7 +93,7 @@ def _print_report(report: ImportReport, library: Path, console: Console) -> None
         _print_missing(report.imported, console)
         _print_notes(report.imported, console)
     if report.present:
-        _section(console, tr("In the library already"))
+        _section(console, titled(tr("in the library already")))
         for name, path in report.present[:_MOST_PRESENT]:
             print_line(console, f"{name}  {path}")
         more = len(report.present) - _MOST_PRESENT

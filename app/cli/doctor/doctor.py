@@ -27,7 +27,7 @@ from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec, Safety
-from app.domain.text import titled, tr
+from app.domain.text import quoted, titled, tr
 from app.storage.layout.disk_target import (
     Reason,
     Support,
@@ -58,10 +58,9 @@ def show_options(name: str, support: Support, *, as_json: bool) -> None:
     chosen = [spec for spec in FILESYSTEMS if name in {ALL, spec.id}]
     if not chosen:
         known = [spec.id for spec in FILESYSTEMS]
-        message = tr("There is no filesystem “{name}”; there are {known}.")
-        raise UsageError(
-            message.format(name=plain(name)[:40], known=", ".join(known)), hint=did_you_mean(name, known)
-        )
+        message = tr("There is no filesystem {name}.").format(name=quoted(plain(name)[:40]))
+        message += " " + tr("There are: {names}.").format(names=", ".join(known))
+        raise UsageError(message, hint=did_you_mean(name, known))
     if as_json:
         print_json({"filesystems": [filesystem_as_json(spec, support) for spec in chosen]})
     elif name == ALL:

@@ -261,8 +261,8 @@ def _server_changes(before: Before, now: ResolvedConfiguration) -> Iterator[str]
 
 
 def _version_words(name: str, was: str, now: str) -> str:
-    sentence = tr("{name}: earlier runs used PostgreSQL {was}; the remaining ones use {now}.")
-    return sentence.format(name=name, was=was, now=now)
+    sentence = tr("Earlier runs used {was}; the remaining ones use {now}.")
+    return f"{name}: {sentence.format(was=f'PostgreSQL {was}', now=now)}"
 
 
 def _program_changes(before: Before) -> Iterator[str]:

@@ -229,8 +229,8 @@ def _check_space(path: str, facts: FolderFacts, need_bytes: int) -> None:
         )
     if facts.free_inodes is not None and facts.free_inodes < _FEWEST_INODES:
         raise TargetError(
-            tr("{path} is too full: {free} free inodes, {need} needed.").format(
-                path=path, free=facts.free_inodes, need=_FEWEST_INODES
+            tr("{path} is too full: {free} free, {need} needed.").format(
+                path=path, free=f"{facts.free_inodes} inodes", need=_FEWEST_INODES
             )
         )
 

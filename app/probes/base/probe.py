@@ -133,12 +133,10 @@ def explain(host: str, errors: str, status: int | None) -> str:
         if words in errors:
             return sentence.format(host=host)
     lines = [line for line in strip_controls(errors.replace("\n", "\t")).split("\t") if line.strip()]
+    ended = tr("The connection to {host} ended").format(host=host)
     if lines:
-        message = tr("The connection to {host} ended: {words}")
-        return message.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])
-    if status:
-        return tr("The connection to {host} ended (exit status {status}).").format(host=host, status=status)
-    return tr("The connection to {host} ended.").format(host=host)
+        return f"{ended}: {lines[-1].strip()[:_LONGEST_WORDS]}"
+    return f"{ended}: " + tr("exit status {status}").format(status=status) + "." if status else f"{ended}."
 
 
 Clock = Callable[[], float]

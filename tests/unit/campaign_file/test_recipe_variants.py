@@ -320,7 +320,7 @@ def test_quick_limits_and_omissions_are_remarks() -> None:
     adapted = Adapted(quick_variant(file.campaign, file.head), (LeftOut("XFS", reason),))
     campaign = with_remarks(adapted, file.head, quick=True)
     cannot, left_out = campaign.remarks
-    assert cannot == f"Quick variant; it cannot show: {file.head.quick.cannot_show}"
+    assert cannot == f"The quick variant cannot show: {file.head.quick.cannot_show}"
     assert left_out.startswith("“XFS” is skipped. No such option, here. xxx")
     assert (len(left_out), left_out[-1]) == (400, "…")
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="again") == campaign

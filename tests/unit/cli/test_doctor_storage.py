@@ -207,7 +207,7 @@ def test_options_table_row_for_each(terminal: io.StringIO) -> None:
 
 
 def test_unknown_filesystem_lists_known() -> None:
-    with pytest.raises(UsageError, match="There is no filesystem “ext5”; there are ext4") as caught:
+    with pytest.raises(UsageError, match=r"There is no filesystem “ext5”\. There are: ext4") as caught:
         show_options("ext5", WHOLE, as_json=False)
     assert "ext" in caught.value.hint
     with pytest.raises(UsageError) as caught:

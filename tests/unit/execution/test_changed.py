@@ -102,7 +102,7 @@ def test_more_memory_or_other_kernel_reported() -> None:
 def test_other_server_and_program_versions() -> None:
     before = Before("a", metadata_with(program_version="0.0.1"), machine())
     server, program = changes(before, here(version="18.0"))
-    assert "earlier runs used PostgreSQL 17.1; the remaining ones use 18.0" in server
+    assert "Earlier runs used PostgreSQL 17.1; the remaining ones use 18.0" in server
     assert f"pgFooting 0.0.1; the remaining ones use {VERSION}" in program
 
 
@@ -216,7 +216,7 @@ def test_other_server_refused_other_version_reported() -> None:
         server_changes(on_server(), there(system_identifier="9"), None)
     assert "--resume" in refused.value.hint
     (sentence,) = server_changes(on_server(), there(version="17.2"), None)
-    assert "earlier runs used PostgreSQL 17.1; the remaining ones use 17.2" in sentence
+    assert "Earlier runs used PostgreSQL 17.1; the remaining ones use 17.2" in sentence
 
 
 def elsewhere(machine_id: str = "bb", filesystem: str = "zfs", release: str = "14.1") -> Facts:

@@ -182,7 +182,7 @@ except TargetError as err:
     [
         ("ro", "mounted read-only"),
         ("size=64k", "64 KiB free, 1 MiB needed"),
-        ("nr_inodes=100", "99 free inodes"),
+        ("nr_inodes=100", "99 inodes free"),
     ],
 )
 def test_filesystem_that_cannot_hold_it(tmp_path: Path, options: str, text: str) -> None:

@@ -411,7 +411,7 @@ def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
-    text = "Whether the run was disturbed is not known: the file does not record the number of CPUs."
+    text = "It is not known whether it was disturbed (the file does not record the number of CPUs)."
     assert describe_disturbances(facts.disturbances) == text
     assert text in compare_runs([facts]).runs[0].sentences
 

@@ -166,7 +166,7 @@ def summary_of(report: ImportReport) -> str:
 def report_lines(report: ImportReport) -> list[str]:
     """Return every run with its unknown values, and every unused file with the reason."""
     lines = [line for run in report.imported for line in _run_lines(run)]
-    lines += [tr("in the library already: {name}").format(name=name) for name, _ in report.present]
+    lines += [tr("in the library already") + f": {name}" for name, _ in report.present]
     ordered = sorted(report.left, key=lambda each: not each.is_problem)
     lines += [f"{each.path}: {each.reason}" for each in ordered[:_MOST_LINES]]
     if len(ordered) > _MOST_LINES:
