@@ -135,7 +135,10 @@ def service_presence(name: str, timeout_s: float = _TIMEOUT_S) -> Presence:
     try:
         gio, glib = load_gio()
     except ImportError:
-        return Presence(there=False, reason=tr("PyGObject (python3-gi) is not installed") + ".")
+        return Presence(
+            there=False,
+            reason=tr("{program} is not installed").format(program="PyGObject (python3-gi)") + ".",
+        )
     try:
         bus = open_system_bus(gio, timeout_s)
         try:

@@ -74,7 +74,9 @@ def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
         gio, glib = load_gio()
     except ImportError as err:
         raise InhibitorUnavailable(
-            tr("sleep cannot be inhibited: PyGObject (python3-gi) is not installed")
+            tr("sleep cannot be inhibited: {error}").format(
+                error=tr("{program} is not installed").format(program="PyGObject (python3-gi)")
+            )
         ) from err
     try:
         return SleepInhibitor(_inhibit(gio, glib, why, timeout_s))

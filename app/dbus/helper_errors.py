@@ -289,7 +289,7 @@ def not_installed() -> NoHelperError:
 def other_version(found: int, wanted: int) -> NoHelperError:
     """Return the error for a helper of another version."""
     message = tr("The helper on this machine speaks version {found}, this program version {wanted}.")
-    hint = tr("An administrator installs the fitting one with: sudo packaging/helper install")
+    hint = tr("An administrator installs it with: sudo packaging/helper install")
     return NoHelperError(f"{message.format(found=found, wanted=wanted)} {NOTHING_TOUCHED}", hint=hint)
 
 
@@ -317,7 +317,7 @@ def error_of(name: str, text: str, user: str, *, met: bool = False) -> FootingEr
 
 def _foreign() -> NoHelperError:
     message = tr("The helper on this machine is of another version than this program.")
-    hint = tr("An administrator installs the fitting one with: sudo packaging/helper install")
+    hint = tr("An administrator installs it with: sudo packaging/helper install")
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 

@@ -66,7 +66,9 @@ def _connect(timeout_s: float) -> Any:  # noqa: ANN401 - pydbus has no types
         gio, glib = load_gio()
         from pydbus.bus import Bus  # noqa: PLC0415 - takes time, and is not everywhere
     except ImportError as err:
-        raise UdisksUnavailable(tr("PyGObject or pydbus (python3-pydbus) is not installed")) from err
+        raise UdisksUnavailable(
+            tr("{program} is not installed").format(program="PyGObject, pydbus (python3-pydbus)")
+        ) from err
     try:
         return Bus(open_system_bus(gio, timeout_s))
     except glib.Error as err:
@@ -148,7 +150,9 @@ class UdisksFollower:
         try:
             self._thread = BusThread("udisks")
         except ImportError as err:
-            raise UdisksUnavailable(tr("PyGObject (python3-gi) is not installed")) from err
+            raise UdisksUnavailable(
+                tr("{program} is not installed").format(program="PyGObject (python3-gi)")
+            ) from err
         self._thread.submit(self._begin)
 
     def stop(self) -> None:

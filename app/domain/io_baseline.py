@@ -54,13 +54,15 @@ class FioJob:
         return self.pattern in {"write", "randwrite"}
 
 
+_SEQUENTIAL: Final = tr("sequential {what} of 1 MiB")
+_RANDOM: Final = tr("random {what} of 8 KiB, {depth} in flight")
 FIO_JOBS: Final = (
     # The first one writes the file for all others but the last.
-    FioJob(JobId.SEQUENTIAL_WRITE, tr("sequential writes of 1 MiB"), "write", MIB, 8, 3),
-    FioJob(JobId.SEQUENTIAL_READ, tr("sequential reads of 1 MiB"), "read", MIB, 8, 2),
-    FioJob(JobId.RANDOM_READ, tr("random reads of 8 KiB, 1 in flight"), "randread", 8 * KIB, 1, 2),
-    FioJob(JobId.RANDOM_READ_DEEP, tr("random reads of 8 KiB, 32 in flight"), "randread", 8 * KIB, 32, 2),
-    FioJob(JobId.RANDOM_WRITE, tr("random writes of 8 KiB, 32 in flight"), "randwrite", 8 * KIB, 32, 3),
+    FioJob(JobId.SEQUENTIAL_WRITE, _SEQUENTIAL.format(what=tr("writes")), "write", MIB, 8, 3),
+    FioJob(JobId.SEQUENTIAL_READ, _SEQUENTIAL.format(what=tr("reads")), "read", MIB, 8, 2),
+    FioJob(JobId.RANDOM_READ, _RANDOM.format(what=tr("reads"), depth=1), "randread", 8 * KIB, 1, 2),
+    FioJob(JobId.RANDOM_READ_DEEP, _RANDOM.format(what=tr("reads"), depth=32), "randread", 8 * KIB, 32, 2),
+    FioJob(JobId.RANDOM_WRITE, _RANDOM.format(what=tr("writes"), depth=32), "randwrite", 8 * KIB, 32, 3),
     FioJob(JobId.SYNC_APPEND, tr("appends of 8 KiB, each made durable"), "write", 8 * KIB, 1, 2, syncs=True),
 )
 """In the order of execution. 8 KiB is PostgreSQL's page size in nearly every build."""

@@ -128,6 +128,8 @@ DEFAULTS: Final = ServerPreset(
     rules=(),
 )
 
+_OF_RAM: Final = tr("{share} of RAM, {low} to {high}")
+
 MACHINE: Final = ServerPreset(
     id="machine",
     label=tr("Sized for this machine"),
@@ -140,7 +142,7 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "shared_buffers",
             _shared_buffers,
-            tr("25 % of RAM, 128 MB to 16 GB"),
+            _OF_RAM.format(share="25 %", low="128 MB", high="16 GB"),
             "manual 19.4.1: 25 % of RAM is a reasonable start, over 40 % rarely helps",
         ),
         SettingRule(
@@ -152,7 +154,7 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "maintenance_work_mem",
             lambda sizing: _clamped(sizing.ram_bytes / 16, 64 * MIB, 2 * GIB),
-            tr("1/16 of RAM, 64 MB to 2 GB"),
+            _OF_RAM.format(share="1/16", low="64 MB", high="2 GB"),
             "manual 19.4.1; pgtune",
         ),
         SettingRule(
@@ -251,7 +253,7 @@ SEEDS: Final = ServerPreset(
 
 SEEDS_ZFS: Final = ServerPreset(
     id="seeds-zfs",
-    label=tr("As the published benchmarks, on ZFS"),
+    label=tr("As the published benchmarks") + " (ZFS)",
     description=tr(
         "The same with his ZFS tuning. full_page_writes is off, which is only safe if the filesystem never "
         "tears pages; otherwise the run is marked."

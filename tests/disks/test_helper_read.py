@@ -197,4 +197,4 @@ def test_command_reads_disk_and_reports(helper: Running, make_loop: Callable[...
     assert (described["answer"], described["refusals"][0]["rule"]) == ("not spare", "D08b")
     missing = subprocess.run([*command[:-1], "NOBODY"], capture_output=True, text=True, check=False)
     assert missing.returncode == 2
-    assert "No disk here has the serial number or WWN NOBODY" in missing.stderr
+    assert "No disk of this machine has the serial number or WWN NOBODY" in missing.stderr

@@ -263,7 +263,9 @@ def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
     if number == "iops" and (numbers.iops is None or numbers.flushes is None):
         return _flush_words(numbers, data)
     if number == "iops":
-        return tr("mean of the run, flushes {rate} /s").format(rate=format_rate(numbers.flushes))
+        return (
+            tr("mean of the run") + ", " + tr("flushes {rate} /s").format(rate=format_rate(numbers.flushes))
+        )
     if number == "p99":
         return tr("of all transactions of the run")
     return tr("mean of the run")

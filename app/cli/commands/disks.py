@@ -358,5 +358,7 @@ def _named(disks: Sequence[Disk], serial: str) -> Disk:
     if found:
         message = tr("Several disks here have the serial number {serial}; name the WWN.")
     else:
-        message = tr("No disk here has the serial number or WWN {serial}.")
-    raise UsageError(message.format(serial=plain(serial)), hint=tr("“pgfooting disks” lists them."))
+        message = tr("No disk of this machine has the serial number or WWN {name}.")
+    raise UsageError(
+        message.format(serial=plain(serial), name=plain(serial)), hint=tr("“pgfooting disks” lists them.")
+    )

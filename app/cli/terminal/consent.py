@@ -297,7 +297,7 @@ def _show_contacts(contacts: Sequence[Contact]) -> None:
     for each in contacts:
         _line(f"  {each.name}  ({each.connection})")
         if each.ssh:
-            _line(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
+            _line("  " + tr("and queries its machine over ssh: {host}").format(host=each.ssh))
     _line(
         tr(
             "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "

@@ -63,6 +63,9 @@ class ScaleChoice:
     is_contended: bool = False
 
 
+_CLASS: Final = tr("class “{name}”: {share} % of {ram} RAM")
+
+
 def bytes_per_scale(page_bytes: int) -> int:
     """Return the size of one unit of scale with this page size."""
     if page_bytes == USUAL_PAGE_BYTES:
@@ -92,10 +95,10 @@ def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
             return SMALL_BYTES, tr("class “small”: about 200 MB")
         case DataSize.MEDIUM:
             ram = format_size(ram_bytes)
-            return ram_bytes * MEDIUM_RAM_SHARE, tr("class “medium”: 50 % of {ram} RAM").format(ram=ram)
+            return ram_bytes * MEDIUM_RAM_SHARE, _CLASS.format(name="medium", share=50, ram=ram)
         case DataSize.LARGE:
             ram = format_size(ram_bytes)
-            return ram_bytes * LARGE_RAM_SHARE, tr("class “large”: 200 % of {ram} RAM").format(ram=ram)
+            return ram_bytes * LARGE_RAM_SHARE, _CLASS.format(name="large", share=200, ram=ram)
         case int():
             return size, tr("stated size of {size}").format(size=format_size(size))
         case _:

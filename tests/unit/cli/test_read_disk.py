@@ -48,7 +48,7 @@ def test_disk_by_serial_or_key(root: list[str], capsys: pytest.CaptureFixture[st
 
 
 def test_absent_or_ambiguous_disk_not_read(root: list[str]) -> None:
-    with pytest.raises(UsageError, match="No disk here has the serial number or WWN NOBODY"):
+    with pytest.raises(UsageError, match="No disk of this machine has the serial number or WWN NOBODY"):
         read_whole(SPARE, "NOBODY")
     twin = dataclasses.replace(SPARE[1], identity=SPARE[0].identity)
     with pytest.raises(UsageError, match="Several disks here"):

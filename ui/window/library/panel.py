@@ -55,7 +55,10 @@ from ui.window.library.model import Index, LibraryModel, RunRow
 
 MENU_FIELDS: Final = ("fs", "raid", "option", "pg", "machine", "date", "tag", "state", "mark")
 _MOST_VALUES: Final = 25
-_DAYS: Final = (("today", tr("today")), ("7d", tr("the last 7 days")), ("30d", tr("the last 30 days")))
+_DAYS: Final = (
+    ("today", tr("today")),
+    *((f"{days}d", tr("the last {count} days").format(count=days)) for days in (7, 30)),
+)
 
 
 @dataclass(frozen=True, slots=True)
