@@ -84,9 +84,9 @@ def test_words_and_fields_select_runs(panel: LibraryPanel) -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("foo:bar", "“foo:” is no field of a run"),
+        ("foo:bar", "“foo:” is not a field of a run"),
         ("-fs:xsf", "No run here has fs:xsf; runs here have ext4, btrfs, xfs. Did you mean “xfs”?"),
-        ("date:yesterdy", "“date:yesterdy” is no date"),
+        ("date:yesterdy", "“date:yesterdy” is not a date"),
         ("fs:xfs", ""),
         ("controller", ""),
     ],

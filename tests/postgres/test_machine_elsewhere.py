@@ -67,7 +67,7 @@ def test_server_machine_series_and_facts(
         unknown = dict(read_disturbances(run).unknown)
         assert "postgres" in unknown[DisturbanceKind.OTHERS_CPU], "whose CPU time it was is not known"
         values = {each.name: each.value for each in properties_of(run.metadata, before)}
-    assert values["asked over"].startswith("ssh, ")
+    assert values["read over"].startswith("ssh, ")
 
 
 def test_refused_ssh_still_measured(

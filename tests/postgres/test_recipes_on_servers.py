@@ -160,7 +160,7 @@ def test_recreated_server_differs_from_kept(
     second = measure(over_ssh, "ufs-zfs-2008", {"ZFS": again, "reference": beside}, "--ssh", HOST)
     assert (len(first), len(second)) == (6, 6)
     compared = " ".join(over_ssh.command("compare", *map(str, (*first, *second))).stdout.split())
-    assert "different PostgreSQL clusters, or one that was recreated" in compared
+    assert "different PostgreSQL clusters, or one was recreated" in compared
     assert "checksums" in compared, "of the one that was made anew"
     # Whether a verdict rests on the reference hangs on what else this machine does meanwhile; that it is one
     # and the same, as far as anybody knows, does not.

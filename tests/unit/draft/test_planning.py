@@ -95,7 +95,7 @@ def test_larger_spread_wins_unknown_assumed() -> None:
     both = FOLDER | {"memory": KnownSpread(0.005, 2, 12)}
     assert "vary by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
     first = effect_sentences(campaign(2, memory=True), None, FOLDER)[0]
-    assert "The figures below assume 4\u00a0%." in first
+    assert "Below, 4\u00a0% is assumed" in first
 
 
 def test_it_answers_both_ways_with_the_time() -> None:

@@ -208,7 +208,7 @@ def test_a_target_with_room_is_alive(host: LocalHost, ready: RunFolders) -> None
 def test_nearly_full_target_is_lost(host: LocalHost, ready: RunFolders) -> None:
     with pytest.raises(TargetLostError, match="nearly full") as caught:
         host.check_alive(ready, 10**18)
-    assert "smaller data size" in caught.value.hint
+    assert "smaller data" in caught.value.hint
 
 
 def test_nearly_full_private_folder_ends_run(

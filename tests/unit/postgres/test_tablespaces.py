@@ -71,9 +71,9 @@ def test_a_file_that_lies_elsewhere_is_found(tmp_path: Path) -> None:
     check_places(spaces, data, right)
     check_places(Tablespaces(), data, [(Role.TABLES, places["data"] / "file")])
     for wrong in ((Role.TABLES, places["data"] / "file"), (Role.INDEXES, places["tables"] / "file")):
-        with pytest.raises(TargetError, match="The (table|index) is in"):
+        with pytest.raises(TargetError, match="(Tables|Indexes): found in"):
             check_places(spaces, data, [wrong])
-    with pytest.raises(TargetError, match="The (table|index) is in"):
+    with pytest.raises(TargetError, match="(Tables|Indexes): found in"):
         check_places(Tablespaces(), data, [(Role.TABLES, places["tables"] / "file")])
 
 

@@ -219,10 +219,10 @@ def test_unsigned_only_if_libblkid_finds_nothing(
 ) -> None:
     assert state.sizes
     assert holds(NoSignature(NODE), said) is is_blank
-    assert seen(NoSignature(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE} has gpt"
-    assert seen(NoSignature(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE} has xfs"
+    assert seen(NoSignature(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE}: gpt"
+    assert seen(NoSignature(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE}: xfs"
     assert (
-        seen(SignatureIs(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE} has TYPE=xfs UUID=7"
+        seen(SignatureIs(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE}: TYPE=xfs UUID=7"
     )
     state.sizes.clear()
     assert holds(NoSignature(NODE)), "what is gone has nothing"
