@@ -86,7 +86,7 @@ class Integer:
     def allowed(self) -> str:
         """Return the allowed values for people."""
         words = tr("{low} to {high}").format(
-            low=self._format(self.minimum), maximum=self._format(self.maximum)
+            low=self._format(self.minimum), high=self._format(self.maximum)
         )
         if self.power_of_two:
             words += tr(", a power of two")
