@@ -398,8 +398,8 @@ def _risks(review: Review) -> list[str]:
     for (setting, value, reason), names in found.items():
         everywhere = len(names) == len(review.rows)
         whose = tr("all") if everywhere else ", ".join(quoted(name) for name in names)
-        risk = f"{whose}: {setting} = {value}: {reason.rstrip('.')}."
-        sentences.append(tr("⚠ UNSAFE: {risk}").format(risk=risk))
+        words = f"{whose}: {setting} = {value}: {reason.rstrip('.')}."
+        sentences.append(tr("⚠ UNSAFE: {risk}").format(risk=words))
     return sentences
 
 
