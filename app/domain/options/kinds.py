@@ -85,9 +85,7 @@ class Integer:
     @property
     def allowed(self) -> str:
         """Return the allowed values for people."""
-        words = tr("{low} to {high}").format(
-            low=self._format(self.minimum), high=self._format(self.maximum)
-        )
+        words = tr("{low} to {high}").format(low=self._format(self.minimum), high=self._format(self.maximum))
         if self.power_of_two:
             words += tr(", a power of two")
         elif self.multiple_of > 1:

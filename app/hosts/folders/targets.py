@@ -178,7 +178,9 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
                 component=component,
                 permissions=_permissions(obstacle.mode, obstacle.uid),
             ),
-            hint=tr("Choose another folder."),
+            hint=tr("Choose a folder that {account} can reach, or omit the path to use {default}.").format(
+                account=account.name, default=default_folder(account)
+            ),
         )
     return TargetError(
         tr("{path} cannot be used: {component}: {reason}.").format(

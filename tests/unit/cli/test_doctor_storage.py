@@ -186,7 +186,7 @@ def test_missing_in_kernel_shows_both_versions(terminal: io.StringIO) -> None:
     text = " ".join(terminal.getvalue().split())
     assert "Not here: removed in Linux 4.19; found 6.1.0" in text
     show_options("btrfs", WHOLE, as_json=False)
-    assert "zstd:-1 … zstd:-15 not here: needs Linux 6.15 or newer; found 6.1.0" in " ".join(
+    assert "zstd:-1 … zstd:-15: Not here: needs Linux 6.15 or newer; found 6.1.0" in " ".join(
         terminal.getvalue().split()
     )
 

@@ -102,7 +102,7 @@ def test_progress_is_one_line_that_ends_empty() -> None:
     line.close()
     parts = terminal.getvalue().split("\r")
     assert parts[1] == "Looking … /some/file"
-    assert parts[2].startswith("run 1 of 3: …")
+    assert parts[2].startswith("Run 1 of 3: …")
     assert parts[2].endswith("/folder")
     assert max(map(len, parts)) <= 79
     assert parts[-1] == ""

@@ -392,12 +392,12 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
     ("other", "expected"),
     [
         (BackgroundMetadata(), "tpcb-like"),
-        (BackgroundMetadata(name="pg_basebackup"), "tpcb-like beside pg_basebackup"),
+        (BackgroundMetadata(name="pg_basebackup"), "tpcb-like + pg_basebackup"),
         (
             BackgroundMetadata(name="pg_basebackup", max_rate_bytes=1 << 20),
-            "tpcb-like beside pg_basebackup at most 1 MiB a second",
+            "tpcb-like + pg_basebackup at most 1 MiB a second",
         ),
-        (BackgroundMetadata(name="snapshot", every_s=300), "tpcb-like beside snapshot every 05:00"),
+        (BackgroundMetadata(name="snapshot", every_s=300), "tpcb-like + snapshot every 05:00"),
     ],
 )
 def test_different_background_work_not_compared(

@@ -57,7 +57,7 @@ def test_seen_signature_means_not_free() -> None:
     ending = ending_of(IDENTITIES, UnmakeOutcome(None, ()), (replace(FIRST, is_left_over=True), SECOND))
     assert FIRST.path not in ending.free
     assert ending.kept == (
-        f"{FIRST.path} ({FIRST.identity.serial}): the storage created on it is still there.",
+        f"The storage created on it is still there: {FIRST.path} ({FIRST.identity.serial}).",
     )
 
 

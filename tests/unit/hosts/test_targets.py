@@ -279,7 +279,7 @@ def test_memory_beyond_machine(account: Account) -> None:
 @pytest.mark.usefixtures("machine")
 def test_memory_below_data_size(account: Account) -> None:
     message = refused(MemoryTarget(2 * GIB), account, 3 * GIB).message
-    assert "limited to 2 GiB, but needs 3 GiB" in message
+    assert "may use 2 GiB, but needs 3 GiB" in message
 
 
 @pytest.mark.usefixtures("machine")
@@ -312,7 +312,7 @@ def test_memory_in_small_tmpfs(bench: Path, account: Account, monkeypatch: pytes
     monkeypatch.setattr(targets, "MEMORY_FOLDER", str(bench))
     monkeypatch.setattr(targets, "lies_in_memory", lambda _device: True)
     error = refused(MemoryTarget(), account, 10**17)
-    assert "is too small" in error.message
+    assert "is too full" in error.message
     assert "remount,size=" in error.hint
 
 

@@ -221,9 +221,7 @@ def test_unsigned_only_if_libblkid_finds_nothing(
     assert holds(NoSignature(NODE), said) is is_blank
     assert seen(NoSignature(NODE), ended("PTTYPE=gpt\n")).evidence == f"{NODE}: gpt"
     assert seen(NoSignature(NODE), ended("TYPE=xfs\nPTTYPE=dos\n")).evidence == f"{NODE}: xfs"
-    assert (
-        seen(SignatureIs(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE}: TYPE=xfs UUID=7"
-    )
+    assert seen(SignatureIs(NODE, "ext4"), ended("TYPE=xfs\nUUID=7\n")).evidence == f"{NODE}: TYPE=xfs UUID=7"
     state.sizes.clear()
     assert holds(NoSignature(NODE)), "what is gone has nothing"
 
@@ -282,7 +280,7 @@ def test_node_is_free(state: State) -> None:
 
 def test_array_runs_that_is_ours(state: State) -> None:
     ours = ArrayRuns("/dev/md/x", UUID, (NODE, "/dev/sdc1"))
-    assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is not running")
+    assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x: not running")
     state.uuids = {NODE: UUID, "/dev/sdc1": UUID}
     assert not holds(ours), "it does not run"
     state.array = "/dev/md127"
