@@ -245,7 +245,7 @@ def test_system_fonts_as_fallback(monkeypatch: pytest.MonkeyPatch, paths: list[P
     monkeypatch.setattr(QFontDatabase, "families", staticmethod(lambda: ["Some Other Font"]))
     monkeypatch.setattr(canvas_module, "load_fonts", lambda: Path("Inter.otf"))
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
-    assert "transactions per second" in read_text(output)
+    assert "TPS" in read_text(output)
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)

@@ -214,7 +214,7 @@ def test_run_being_measured_not_deleted(qtbot: QtBot, open_window: OpenWindow, l
     lock = CampaignLock(path.parent)
     window = open_read(qtbot, open_window, library)
     window.care.remove([str(path)])
-    qtbot.waitUntil(lambda: "is being measured" in window.notice.words.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "is still being measured" in window.notice.words.text(), timeout=PATIENCE_MS)
     assert path.exists()
     assert window.notice.action.isHidden()
     writer.close()
