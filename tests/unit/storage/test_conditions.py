@@ -284,14 +284,14 @@ def test_array_runs_that_is_ours(state: State) -> None:
     state.uuids = {NODE: UUID, "/dev/sdc1": UUID}
     assert not holds(ours), "it does not run"
     state.array = "/dev/md127"
-    assert seen(ours) == ConditionResult(holds=True, evidence="/dev/md/x is /dev/md127", renamed="/dev/md127")
+    assert seen(ours) == ConditionResult(holds=True, evidence="/dev/md/x: /dev/md127", renamed="/dev/md127")
     state.sizes["/dev/md/x"] = 10**9
     assert not holds(ours), "another array has its name"
     assert holds(replace(ours, node="/dev/md127"))
     del state.sizes["/dev/md/x"]
     for uuids in ({NODE: OTHER}, {NODE: OTHER, "/dev/sdc1": UUID}):
         state.uuids = uuids
-        assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is /dev/md127")
+        assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x: /dev/md127")
     assert not holds(NoArray((NODE,)))
     state.array = None
     assert holds(NoArray((NODE,)))
