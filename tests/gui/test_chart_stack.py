@@ -381,7 +381,7 @@ def test_charts_stay_while_data_is_loaded(stack: ChartStack, tmp_path: Path) -> 
     assert not stack.left_out.isVisible()
     stack.set_live(load_run_data(measuring))
     assert len(stack._canvas.shown) == 2
-    assert stack.left_out.text() == "No samples yet: Device operations."
+    assert stack.left_out.text() == "No samples: Device operations."
 
 
 def test_lone_earlier_line_has_its_name(stack: ChartStack, runs: list[RunData], tmp_path: Path) -> None:
