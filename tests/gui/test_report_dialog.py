@@ -80,7 +80,7 @@ def test_failure_shown_and_retried(qtbot: QtBot, dialog: ReportDialog, tmp_path:
     save = dialog.buttons.button(QDialogButtonBox.StandardButton.Save)
     assert not save.isEnabled()
     qtbot.waitUntil(dialog.words.isVisible, timeout=60_000)
-    assert "no folder" in dialog.words.text()
+    assert "does not exist" in dialog.words.text()
     assert dialog.isVisible()
     assert save.isEnabled()
 

@@ -162,7 +162,7 @@ def test_delayed_effects_announced(qtbot: QtBot, tmp_path: Path) -> None:
     dialog.notified.connect(lines.append)
     fill(dialog, tmp_path / "elsewhere")
     dialog.accept_all()
-    assert lines == ["Takes effect after a restart."]
+    assert lines == ["Language and library take effect after a restart."]
 
 
 def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
