@@ -35,7 +35,7 @@ def test_second_campaign_names_the_first(state_folder: Path, shared: Path) -> No
     with acquire(state_folder, shared), pytest.raises(BusyError) as caught:
         acquire(state_folder, shared, "/runs/2")
     assert "“nightly” in /runs/1 is running" in caught.value.message
-    assert "wait for the other one or stop it" in caught.value.hint
+    assert "Wait for the other one or stop it" in caught.value.hint
 
 
 def test_after_the_first_the_second_may_begin(state_folder: Path, shared: Path) -> None:

@@ -84,14 +84,14 @@ def test_the_wal_lies_where_it_was_to(tmp_path: Path) -> None:
     apart.mkdir(parents=True)
     (data / "pg_wal").symlink_to(apart)
     check_wal_directory(str(data), str(apart))
-    with pytest.raises(TargetError, match=rf"is in {apart} instead of {data}/pg_wal"):
+    with pytest.raises(TargetError, match=rf"found in {apart} instead of {data}/pg_wal"):
         check_wal_directory(str(data), "")
     (data / "pg_wal").unlink()
     with pytest.raises(FileNotFoundError):
         check_wal_directory(str(data), "")
     (data / "pg_wal").mkdir()
     check_wal_directory(str(data), "")
-    with pytest.raises(TargetError, match=rf"is in {data}/pg_wal instead of {apart}"):
+    with pytest.raises(TargetError, match=rf"found in {data}/pg_wal instead of {apart}"):
         check_wal_directory(str(data), str(apart))
 
 

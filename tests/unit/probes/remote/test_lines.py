@@ -116,7 +116,7 @@ def test_unknown_words_shown_harmlessly() -> None:
     assert "strange" in found
     assert found.isprintable()
     assert len(found) < 500
-    assert explain("db1", "", 255).endswith("(exit status 255).")
+    assert explain("db1", "", 255).endswith("exit status 255.")
     assert explain("db1", "", None) == "The connection to db1 ended."
 
 
