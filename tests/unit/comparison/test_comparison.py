@@ -67,7 +67,7 @@ def test_interleaved_runs_paired_without_warning(tmp_path: Path) -> None:
     assert found.verdicts[0].startswith("xfs is 10 % faster than ext4 (95 % CI")
     # The trials last five seconds, which is said; nothing else is.
     assert comparison_warnings(found) == (
-        "All runs measured for 5 s or less, far too short to draw conclusions from.",
+        "The runs measured for 5 s or less, far too short to draw conclusions from.",
     )
 
 
