@@ -324,20 +324,24 @@ def test_mnemonic_labels_hold_own_text() -> None:
     assert 3 <= len(made) <= 9  # a new one wants a look: where does its text come from?
 
 
+OWN = {"command.description", "native", "self.before.accessibleName()", "self.after.accessibleName()"}
+"""Constants of ui.window.commands.commands and ui.live.replay_bar."""
+
+
 def is_own_or_escaped(value: ast.expr) -> bool:
     """Whether a tool tip is a constant of the program or has gone through `tooltip`."""
     if isinstance(value, ast.IfExp):
         return is_own_or_escaped(value.body) and is_own_or_escaped(value.orelse)
     if isinstance(value, ast.JoinedStr):
         parts = [ast.unparse(part.value) for part in value.values if isinstance(part, ast.FormattedValue)]
-        return set(parts) <= {"command.help", "native"}  # ui.window.commands.commands: constants
+        return set(parts) <= OWN
     match value:
         case ast.Constant() | ast.Call(func=ast.Name(id="tooltip")):
             return True
         case ast.Call(func=ast.Name(id="tr"), args=[ast.Constant()]):
             return True
         case _:
-            return ast.unparse(value) == "command.help"
+            return ast.unparse(value) in OWN
 
 
 def is_announced_before(call: ast.Call, where: str) -> bool:

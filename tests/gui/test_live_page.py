@@ -724,7 +724,7 @@ def test_narrow_tiles_shorten_without_cutting_words(qtbot: QtBot, page: LivePage
         label.setFixedWidth(longest)
     qtbot.waitUntil(lambda: (cpu.title.text(), cpu.beneath.text()) == ("CPU of PostgreSQL", whole))
     for label in (cpu.title, cpu.beneath):
-        label.setFixedWidth(cpu.fontMetrics().horizontalAdvance("CPU or"))
+        label.setFixedWidth(cpu.fontMetrics().horizontalAdvance(whole.partition(" · ")[0] + " or"))
     qtbot.waitUntil(lambda: cpu.title.text() == "CPU")
     assert cpu.beneath.text() == whole.partition(" · ")[0]
     assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("CPU of PostgreSQL"), tooltip(whole))

@@ -93,6 +93,8 @@ def test_written_command_runs(
         raise SystemExit(ExitStatus.DONE)  # as the window's process would end
 
     monkeypatch.chdir(place)
+    for written in place.glob("out.*"):
+        written.unlink()
     for name in ("DATA", "STATE", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(place / name.lower()))
     monkeypatch.setattr(os, "execve", replaced)

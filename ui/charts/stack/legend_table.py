@@ -201,7 +201,7 @@ class LegendTable(QWidget):
         self._wanted = 0
         self.table = _Table(self)
         self.chart = ElidedComboBox()
-        self.everything = QPushButton(tr("Show &all runs"))
+        self.everything = QPushButton(tr("Show all"))
         self._lay_out()
         stack.lines_changed.connect(self._update)
         stack.times_settled.connect(self._update)
@@ -316,7 +316,7 @@ class LegendTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def _write_headings(self, curve: str, unit: str) -> None:
-        mean = tr("{width} mean").format(width=curve) if curve else tr("mean")
+        mean = tr("{curve} mean shown").format(curve=curve) if curve else tr("mean shown")
         headings = (
             "",
             titled(tr("name")),
