@@ -368,7 +368,7 @@ def make_phases(content: Content, name: str = OWN) -> PanelFigure | None:
     if not content.phases:
         return None
     panels = tuple(_panel(content, phase, name or phase.figure) for phase in content.phases)
-    note = tr("whiskers: 95 % CI")
+    note = tr("whiskers: 95 % CI; each phase has its own axis, from zero")
     return PanelFigure(tr("Each phase separately"), titled(tr("configuration")), panels, note)
 
 
