@@ -305,7 +305,7 @@ def split_output(stream: Readable, file: str, bad: BadLines) -> tuple[PgbenchOut
                     splitters[source] = _Splitter(file, bad)
                 reports += splitters[source].feed(number, printed.rstrip())
         if reports > MOST_REPORTS:
-            message = tr("{file} has more than {count} rows, too many for a benchmark.")
+            message = tr("{file} has more than {count} entries, too many for a benchmark.")
             raise ForeignDataError(message.format(file=file, count=MOST_REPORTS))
     for splitter in splitters.values():
         splitter.finish()

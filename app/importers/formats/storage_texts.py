@@ -476,7 +476,7 @@ def parse_results(text: str, shown_path: str, bad: BadLines) -> tuple[ResultRow,
                 bad.add(shown_path, number, line)
             continue
         if len(rows) >= MOST_ROWS:
-            message = tr("{file} has more than {count} rows, too many for a benchmark.")
+            message = tr("{file} has more than {count} entries, too many for a benchmark.")
             raise ForeignDataError(message.format(file=shown_path, count=MOST_ROWS))
         rows.append(
             ResultRow(
