@@ -29,7 +29,7 @@ def test_every_run_begins_cold(campaign_bench: CampaignBench) -> None:
     for path in files:
         check_cold(path)
     shown = campaign_bench.command("show", str(files[0])).stdout
-    assert "cold" in next(line for line in shown.splitlines() if line.strip().startswith("caches"))
+    assert "cold" in next(line for line in shown.splitlines() if line.strip().startswith("Caches"))
     assert "data still cached when measuring began" in shown
     differing = campaign_bench.command("compare", *map(str, files)).stdout
     assert "not cold" not in differing
