@@ -297,4 +297,4 @@ def test_one_baseline_per_storage(campaign_bench: CampaignBench) -> None:
     assert result == again
     assert len(result.jobs) == len(FIO_JOBS)
     shown = campaign_bench.command("show", str(campaign_bench.run_files()[1])).stdout
-    assert "fio" in shown
+    assert "Raw storage benchmarks" in shown

@@ -302,7 +302,7 @@ class BaselineMeasurement:
     # --- pg_test_fsync
 
     def _ask_pg_test_fsync(self) -> tuple[tuple[SyncMethod, ...], DeviceRates]:
-        program = self.installation.program(fio.FIO)
+        program = self.installation.program(fio.PG_TEST_FSYNC)
         self.step("pg_test_fsync", len(FIO_JOBS) / (len(FIO_JOBS) + 1))
         if not os.access(program, os.X_OK):
             sentence = tr("{program} is missing, so durable writes per second were not measured.")
@@ -313,7 +313,7 @@ class BaselineMeasurement:
         planned_s = len(FSYNC_METHODS) * FSYNC_SECONDS
         counters = DeviceCounters(self.storage.sources(synced))
         try:
-            ended = self._run(argv, fio.FIO, planned_s, counters.look, fio.has_all_methods)
+            ended = self._run(argv, fio.PG_TEST_FSYNC, planned_s, counters.look, fio.has_all_methods)
         except ProgramError as error:
             self._problems.append(error.message)
             return (), DeviceRates()
