@@ -31,7 +31,6 @@ NAME_IT = (
     "app.probes.base.probe",  # ServerSources, each field with "not known"
     "app.probes.sources.others.foreign_io",  # whose control group is ours, where that is known
     "app.probes.sources.processes",  # the process, where ServerSources has it
-    "app.probes.sources.processes",  # likewise
     "app.draft.commands",  # the wizard shows initdb's arguments
 )
 MAKE_A_SERVER = frozenset(

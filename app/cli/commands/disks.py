@@ -356,9 +356,11 @@ def _named(disks: Sequence[Disk], serial: str) -> Disk:
     if len(found) == 1:
         return found[0]
     if found:
-        message = tr("Several disks here have the serial number {serial}; name the WWN.")
+        message = tr("Several disks here have the serial number {serial}; name the WWN.").format(
+            serial=plain(serial)
+        )
     else:
-        message = tr("No disk of this machine has the serial number or WWN {name}.")
-    raise UsageError(
-        message.format(serial=plain(serial), name=plain(serial)), hint=tr("“pgfooting disks” lists them.")
-    )
+        message = tr("No disk of this machine has the serial number or WWN {name}.").format(
+            name=plain(serial)
+        )
+    raise UsageError(message, hint=tr("“pgfooting disks” lists them."))

@@ -201,10 +201,7 @@ def list_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     entries = picked
     if not entries:
-        sentence = tr("No runs in {library}.")
-        if not os.path.isdir(library):  # noqa: PTH112 - see library.run_paths
-            sentence = tr("No runs in {library}.")
-        print_line(console, sentence.format(library=library))
+        print_line(console, tr("No runs in {library}.").format(library=library))
         return ExitStatus.DONE
     print_table(console, LIST_COLUMNS, entries)
     for entry in entries:
