@@ -208,10 +208,15 @@ def test_wrong_arguments_exit_2(arguments: list[str], words: str, capsys: pytest
     assert words in errors
 
 
-def test_no_opengl_is_loaded_or_needed(own_state: Path, tmp_path: Path) -> None:
-    """The window paints without OpenGL: no driver of it gets into the process."""
+def test_no_opengl_and_qt_in_gui_thread_only(own_state: Path, tmp_path: Path) -> None:
+    """No driver of OpenGL gets into the process; no class of Qt is first named while the window paints."""
     script = """
-import sys
+import sys, threading
+elsewhere = []
+def watch(event, values):
+    if event == "import" and threading.current_thread() is not threading.main_thread():
+        elsewhere.append(values[0])
+sys.addaudithook(watch)
 from PySide6.QtCore import QTimer
 import ui.program.program
 from ui.window.main_window import MainWindow
@@ -229,6 +234,9 @@ class Watched(MainWindow):
         with open("/proc/self/maps") as file:
             maps = file.read()
         print([name for name in ("_dri.so", "libgallium", "libGLX_", "libEGL_") if name in maps])
+        painted = ("PySide6", "pyqtgraph", "ui.charts.stack", "ui.wizard")
+        print([name for name in elsewhere if name.startswith(painted)])
+        print("ui.wizard.wizard" in sys.modules, "app.hosts.disk_watch" in elsewhere)
         self.close_without_question()
 ui.program.program.MainWindow = Watched
 from ui.program.application import ICON, read_arguments
@@ -238,4 +246,4 @@ sys.exit(ui.program.program.show_window(read_arguments(["--library", sys.argv[1]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "LIBGL_DRIVERS_PATH": "/nowhere"}
     argv = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "library")]
     done = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "[]\n[]\nTrue True\n"), done.stderr

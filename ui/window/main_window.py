@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -36,6 +36,7 @@ from ui.window.commands.deferred import (
     find_live_folders,
     forget_kept,
     import_pages,
+    import_wizard_parts,
     look_at_machine,
     put_away,
     read_kept,
@@ -218,11 +219,18 @@ class MainWindow(QMainWindow):
         self.reader.refresh()
         self.live.look()
         self._look_at_machine()
-        self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
+        steps = import_pages()
+        self._do(BackgroundOp(import_wizard_parts, lambda _none: self._import_next(steps), _ignore))
         self._do(
             BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.show_message(error.message))
         )
         self._do(BackgroundOp(sweep, self._take_swept, _ignore))
+
+    def _import_next(self, steps: Iterator[None]) -> None:
+        """Take a step, and the next when the events that arrived meanwhile are handled."""
+        for _ in steps:
+            QTimer.singleShot(0, self, lambda: self._import_next(steps))
+            return
 
     def refresh(self) -> None:
         """Look again at everything."""

@@ -93,7 +93,7 @@ def test_mixed_damaged_files_never_stop_import(
 def test_too_many_rows_or_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_texts, "MOST_ROWS", 2)
     row = "1662542438;1662546039;0;x;50;rw;1.5;2.5;7\n"
-    with pytest.raises(ForeignDataError, match="more than 2 rows"):
+    with pytest.raises(ForeignDataError, match="more than 2 entries"):
         parse_results(row * 3, "results.csv", BadLines())
     monkeypatch.setattr(outputs, "MOST_RUNS", 2)
     with pytest.raises(ForeignDataError, match="more than 2 runs"):

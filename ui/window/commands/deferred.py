@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6 import QtCore, QtGui, QtWidgets
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from app.domain.campaign.configuration import Campaign
@@ -33,9 +35,27 @@ def sweep() -> tuple[SweepEvent, ...]:
     return sweep_abandoned()
 
 
-def import_pages() -> None:
-    """Import charts and wizard, so that the first click on a run or on New benchmark does not wait."""
+def import_wizard_parts() -> None:
+    """Import what the wizard's pages import from app, which takes as long as Qt's part; for any thread."""
+    import app.draft.from_campaign
+    import app.draft.matrix.offers
+    import app.draft.recipe_choice
+    import app.hosts.disk_watch  # noqa: F401
+
+
+def import_pages() -> Iterator[None]:
+    """Import charts and wizard in steps of 0.2 s at most, so that no first click waits for them.
+
+    In the GUI thread only: PySide creates its classes when they are first named, and pyqtgraph names all. A
+    class half created in another thread crashed the painter in one start of 90.
+    """
+    for module in (QtCore, QtGui, QtWidgets):
+        for name in dir(module):
+            getattr(module, name)
+        yield
     import ui.charts.stack.stack
+
+    yield
     import ui.wizard.wizard  # noqa: F401
 
 
