@@ -42,8 +42,12 @@ SCREEN = {"name": "one", "x": 0, "y": 0, "width": 1280, "height": 800, "logicalD
 @pytest.mark.long
 @pytest.mark.parametrize(
     "more",
-    [{"PAGES_LARGE": "1"}, {"QT_SCALE_FACTOR": "2", "PAGES_LARGE": "0"}],
-    ids=["type twice as large", "everything twice as large"],
+    [
+        pytest.param({"PAGES_LARGE": "1"}, id="type"),
+        pytest.param(
+            {"QT_SCALE_FACTOR": "2", "PAGES_LARGE": "0"}, id="everything", marks=pytest.mark.longest
+        ),
+    ],
 )
 def test_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -> None:
     """On a screen of 1280 x 800 of its pixels, in style and typeface of the program."""

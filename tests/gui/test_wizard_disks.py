@@ -945,7 +945,13 @@ def test_second_click_reaches_access_times(open_wizard: OpenWizard) -> None:
     assert wizard.draft.parts.disks.data.made.typed == {"barrier": "false"}
 
 
-@pytest.mark.parametrize(("filesystem", "count"), [("ext4", 1), ("xfs", 3), ("btrfs", 2), ("zfs", 4)])
+@pytest.mark.parametrize(
+    ("filesystem", "count"),
+    [
+        ("zfs", 4),
+        *(pytest.param(*each, marks=pytest.mark.longest) for each in (("ext4", 1), ("xfs", 3), ("btrfs", 2))),
+    ],
+)
 @pytest.mark.long
 def test_nothing_on_the_page_of_filesystems_moves(
     open_wizard: OpenWizard, filesystem: str, count: int

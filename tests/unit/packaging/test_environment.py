@@ -157,7 +157,7 @@ def write_wheel(folder: Path, content: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_wrong_package_hash(scripts: Scripts, tmp_path: Path) -> None:
     """With the system's own Python and pip."""
     good = write_wheel(tmp_path / "index", "GOOD = True\n")

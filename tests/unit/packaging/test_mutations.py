@@ -199,7 +199,7 @@ def test_untested_check_survives(project: Path) -> None:
     assert (project / "app" / "thing.py").read_text() == before
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_resume_interrupted_run(project: Path) -> None:
     assert try_all(project, minutes=0).outcomes == {}
     tests = project / "unit" / "test_thing.py"
