@@ -6,6 +6,7 @@ figures.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -80,25 +81,16 @@ def _field_text(field: CampaignField) -> str:
 
 
 def _remarks(sentence: str) -> Iterator[str]:
-    remark = _remarks_by_sentence().get(sentence, "")
-    if remark:
-        yield remark
+    if remark := next((each for each in _comments() if each.startswith(sentence)), "")[len(sentence) :]:
+        yield remark.strip()
 
 
 @cache
-def _remarks_by_sentence() -> dict[str, str]:
-    """Return the remarks below the first line of each comment of the examples, by that line."""
-    found: dict[str, str] = {}
-    for name in EXAMPLES:
-        comment: list[str] = []
-        for line in (*(RECIPES / name).read_text(encoding="utf-8").split("\n"), ""):
-            if line.startswith("# "):
-                comment.append(line[2:])
-                continue
-            if len(comment) > 1:
-                found.setdefault(comment[0], " ".join(comment[1:]))
-            comment = []
-    return found
+def _comments() -> tuple[str, ...]:
+    """Return the comments of the examples, each as one line: the sentence of a key, then its remarks."""
+    texts = "\n\n".join((RECIPES / name).read_text(encoding="utf-8") for name in EXAMPLES)
+    found = re.findall(r"(?:^# .*\n)+", texts, re.MULTILINE)
+    return tuple(" ".join(each.replace("\n# ", " ")[2:].split()) for each in found)
 
 
 _MADE_BY = {

@@ -97,7 +97,8 @@ def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     if head.quick is not None:
         kept = ", ".join(head.quick.configurations)
         messages = [tr("Only {labels}.").format(labels=kept)] if kept else []
-        parts.append((tr("The quick variant (--quick)"), [*messages, head.quick.cannot_show]))
+        messages.append(tr("The quick variant cannot show: {what}").format(what=head.quick.cannot_show))
+        parts.append((tr("The quick variant (--quick)"), messages))
     steps = enumerate(server_steps(recipe.name, campaign, head), 1)
     numbered = [f"{at}. {step}" for at, step in steps]
     parts.append((tr("On a server that already runs (--server), step by step"), numbered))

@@ -96,11 +96,11 @@ def test_example_states_defaults() -> None:
     workload = load_campaign(RECIPES / "clients.toml").configurations[0].workload
     assert (workload.protocol, workload.threads) == ("prepared", None)
     for words in (
-        '"small".',
-        "left out: 4.",
-        "left out: 60 s",
-        "Left out: 10 s",
-        "left out: 3, or 5 from three configurations on.",
+        'default: "small".',
+        "default: 4.",
+        "default: 60 s",
+        "Default: 10 s",
+        "default: 3, or 5 with three or more configurations.",
     ):
         assert words in EXAMPLE
 

@@ -40,7 +40,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_server_preparation_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
     output = " ".join(capsys.readouterr().out.split())
-    assert "On a server that already runs (--server), step by step 1. Give a disk" in output
+    assert "On a server that already runs (--server), step by step 1. Use a separate disk" in output
     assert "10. To rank campaigns, measure a second, unchanged server" in output
     assert main(["recipes", "durability"]) == ExitStatus.DONE
     assert "--server" not in capsys.readouterr().out

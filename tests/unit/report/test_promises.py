@@ -32,8 +32,8 @@ METHOD = " ".join((TOP / "resources/manual/method.md").read_text(encoding="utf-8
         f"above {100 * MOST_CACHED:g} % the run is marked",
         f"A rate is kept if at least {100 * KEPT_SHARE:g} % of what was offered was done",
         f"| ten rounds, {ENOUGH} to 33 configurations",
-        f"left out in at most {100 * SIMULATED_LOST:g} %, in {100 * SIMULATED_LOST_UNEQUAL:g} % where",
-        f"of equal ones a single one is left in {100 * SIMULATED_ALONE:g} %",
+        f"dropped in at most {100 * SIMULATED_LOST:g} %, in {100 * SIMULATED_LOST_UNEQUAL:g} % if variations",
+        f"of equal ones a single one remains in {100 * SIMULATED_ALONE:g} %",
     ],
 )
 def test_manual_names_declared_numbers(sentence: str) -> None:
