@@ -98,7 +98,7 @@ def test_files_are_valid_chapters() -> None:
 
 def test_other_languages_say_english(monkeypatch: pytest.MonkeyPatch) -> None:
     chapter = CHAPTERS[0]
-    note = "only its tables are in your language"
+    note = "This chapter is in English."
     assert note not in filled_text(chapter)
     monkeypatch.setattr(chapters, "LANGUAGE", "de")
     title, between, remark, *_ = chapters.chapter_text(chapter, str).split("\n")
