@@ -320,7 +320,9 @@ def chapter_text(chapter: Chapter, commands: Callable[[], str]) -> str:
     filled = {**FILLED, COMMANDS: commands}
     title, *lines = chapter.path.read_text(encoding="utf-8").split("\n")
     if LANGUAGE != ENGLISH:
-        title += "\n\n" + tr("This chapter is in English. Parts that pgFooting generates may be in your language.")
+        title += "\n\n" + tr(
+            "This chapter is in English. Parts that pgFooting generates may be in your language."
+        )
     return "\n".join([title, *(filled[line]() if line in filled else line for line in lines)])
 
 
