@@ -389,7 +389,7 @@ def _time(evidence: Evidence, *groups: str) -> list[str]:
     shares |= {"running": evidence.on_cpu} if "running" in shares else {}
     shares |= {"for_client": evidence.for_pgbench} if "for_client" in shares else {}
     parts = [f"{_percent(share)} {_GROUPS[group]}" for group, share in shares.items() if share >= _NOTHING]
-    return [tr("time of the sessions: {parts}").format(parts=", ".join(parts))] if parts else []
+    return [tr("session time: {parts}").format(parts=", ".join(parts))] if parts else []
 
 
 def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:

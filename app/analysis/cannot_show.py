@@ -277,7 +277,7 @@ def _closed_loop(metadata: RunMetadata) -> str:
 
 def _short(shape: RunStability) -> str:
     if not shape.knows_checkpoints:
-        return tr("the cost of checkpoints (when they began is not known)")
+        return tr("the cost of checkpoints (their start times are not known)")
     inside = sum(1 for start_s, _ in shape.checkpoints if start_s >= 0)
     if shape.duration_s >= SHORT_S and inside:
         return ""

@@ -16,8 +16,8 @@ from app.runfile.metadata.run_metadata import (
 )
 
 _STATES: Final = {
-    DataSet.LOADED.value: tr("loaded there"),
-    DataSet.COPIED.value: tr("copied there"),
+    DataSet.LOADED.value: tr("loaded on the target"),
+    DataSet.COPIED.value: tr("copied to the target"),
 }
 
 
@@ -33,7 +33,7 @@ class CopiedCaches(StrEnum):
 
 _CACHES: Final[dict[str, str]] = {
     CopiedCaches.FILLED: tr("caches unchanged after copying"),
-    CopiedCaches.EMPTIED: tr("caches emptied then"),
+    CopiedCaches.EMPTIED: tr("caches emptied after copying"),
 }
 
 

@@ -129,7 +129,7 @@ _TERMS: Final = (
         ("difference",),
     ),
     GlossaryTerm(
-        tr("Interval of a difference"),
+        tr("CI of difference"),
         tr(
             "Confidence interval of the difference from the baseline. If it reaches from slower to faster, "
             "chance can explain the difference. With several comparisons it is wider (Holm)."

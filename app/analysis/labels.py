@@ -52,7 +52,7 @@ MARK_WORDS: Final = {
     EXISTING_SERVER: tr("existing server"),
     "burst-credit": tr("may have burst credit"),
     "left-over": tr("disks not released"),
-    "database-left": tr("database left"),
+    "database-left": tr("database not removed"),
     "disk-failed": tr("disk failed"),
     "helper-lost": tr("helper lost"),
     IMPORTED: tr("imported"),

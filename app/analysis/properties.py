@@ -428,7 +428,7 @@ def _load(run: RunMetadata, name: str, value: object) -> Iterator[Property]:
     if not isinstance(value, NotKnown):
         yield from _given(WORKLOAD, _label(name), value, name)
     elif name == "rate_tps" and load.kind is LoadKind.RATE:
-        yield Property(WORKLOAD, _label(name), tr("unknown"))
+        yield Property(WORKLOAD, _label(name), tr("not known"))
         yield Property(WORKLOAD, RATE_VALUE, "", is_shown=False, is_known=False)
     elif name == "rate_tps" and load.kind is LoadKind.CLOSED:
         return

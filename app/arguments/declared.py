@@ -275,8 +275,9 @@ def build_parser() -> Parser:
             command=CALLED
         ),
         epilog=tr(
-            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign; 3 refused for safety or "
-            "authorisation; 130 cancelled; of compare --worse-than: 10 worse, 11 inconclusive."
+            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign; 3 refused "
+            "for safety or authorisation; 130 cancelled. With compare --worse-than: 10 "
+            "worse, 11 inconclusive."
         )
         + " "
         + tr("PGFOOTING_LOG=debug, or =storage,execution:debug, logs to standard error."),

@@ -351,8 +351,8 @@ DATA_GROUP: Final = ""
 
 
 _REQUIRED: Final = {
-    "disks": ("data", tr("is missing: which disks?")),
-    "filesystem": ("filesystem", tr("is missing: allowed is {allowed}.")),
+    "disks": ("data", DiskNames().allowed),
+    "filesystem": ("filesystem", EnumKind(_NAMES).allowed),
 }
 
 
@@ -376,10 +376,9 @@ def as_file_problem(problem: Problem, below: str = ".") -> Problem:
 
 
 def _missing(values: Mapping[str, Any], below: str = ".") -> Sequence[Problem]:
-    allowed = EnumKind(_NAMES).allowed
     return [
-        Problem(f"{below}{key}", sentence.format(allowed=allowed))
-        for attribute, (key, sentence) in _REQUIRED.items()
+        Problem(f"{below}{key}", tr("is missing: allowed is {allowed}.").format(allowed=allowed))
+        for attribute, (key, allowed) in _REQUIRED.items()
         if attribute not in values
     ]
 

@@ -60,7 +60,8 @@ def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Problem]:  # noqa: ARG
 def _connection_missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     if "connection" in values:
         return ()
-    return (Problem(".connection", tr("is missing: give the connection to the server.")),)
+    sentence = tr("is missing: allowed is {allowed}.")
+    return (Problem(".connection", sentence.format(allowed=ConnectionString().allowed)),)
 
 
 def attributes(part: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a campaign or a part of one
@@ -137,8 +138,9 @@ CAMPAIGN_FIELDS: Final = (
         "repeats",
         IntKind(1, 1000),
         tr(
-            "Runs of each configuration, interleaved. A verdict needs three; default: 3, or 5 with three or "
-            "more configurations."
+            "Runs of each configuration, interleaved. A verdict needs three; default: 3, "
+            "or 5 with three or more configurations. Sequential design: at most this "
+            "many; default: 10."
         ),
         source="Kalibera & Jones, 2013",
         label=tr("Re&peats of each configuration:"),
@@ -165,7 +167,7 @@ CAMPAIGN_FIELDS: Final = (
             "percentage of each other; default: when one is left."
         ),
         label=tr("Equally fast within (%):"),
-        placeholder=tr("no limit: until one is left"),
+        placeholder=tr("no limit"),
     ),
     CampaignField("seeds", ListOf(IntKind(0, 2**32 - 1), 1000), _SEEDS),
     CampaignField(
@@ -261,7 +263,7 @@ TARGETS: Final = (
                 _ROOM,
                 attribute="room_bytes",
                 label=tr("&Room for it:"),
-                placeholder=tr("unknown"),
+                placeholder=tr("no limit"),
             ),
             CampaignField(
                 "ssh",
@@ -346,7 +348,7 @@ _ONE_PHASE_FIELDS: Final = (
         instead_of="scale",
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
-        shown_as=tr("Data size"),
+        shown_as=titled(tr("size of the data")),
         placeholder="2 GiB",
         fact=tr("size of the data"),
         condition="scale",
@@ -435,7 +437,7 @@ _ONE_PHASE_FIELDS: Final = (
         IntKind(1, 2**31 - 1),
         tr("Instead of a duration: transactions per client."),
         instead_of="duration_s",
-        label=tr("Transactions of each client"),
+        label=titled(tr("transactions per client")),
         placeholder="10000",
         fact=tr("transactions per client"),
         condition="duration",
@@ -492,7 +494,7 @@ _ONE_PHASE_FIELDS: Final = (
         source=_MANUAL.format(part="pgbench --rate"),
         label=tr("R&ate (TPS):"),
         shown_as=titled(tr("rate")),
-        placeholder=tr("left out"),
+        placeholder=tr("as fast as possible"),
         fact=tr("target rate"),
         condition="rate",
     ),
@@ -506,7 +508,7 @@ _ONE_PHASE_FIELDS: Final = (
         attribute="latency_limit_ms",
         source=_MANUAL.format(part="pgbench --latency-limit"),
         label=tr("Latency li&mit:"),
-        placeholder=tr("left out"),
+        placeholder=tr("no limit"),
         fact=tr("latency limit, ms"),
         condition="rate",
     ),
@@ -587,7 +589,7 @@ PHASE_FIELDS: Final = (
         ),
         attribute="max_rate_bytes",
         label=tr("Base backup read limit per second:"),
-        placeholder=tr("unlimited, or 50 MiB"),
+        placeholder=tr("no limit"),
         source=_MANUAL.format(part="pg_basebackup"),
     ),
 )

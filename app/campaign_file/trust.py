@@ -18,7 +18,6 @@ from typing import Final
 from app.campaign_file.reader import CampaignFile
 from app.domain.campaign.configuration import Campaign, Script, ServerTarget, Target
 from app.domain.campaign.phases import all_scripts
-from app.domain.errors import RefusedError
 from app.domain.text import tr, trn
 from app.postgres.installations.installation import PROGRAMS
 from app.postgres.pgbench.script_demands import ScriptDemand, find_programs, find_superuser
@@ -146,16 +145,6 @@ class Concern:
 
 Ask = Callable[[tuple[Concern, ...]], None]
 """Returns if the user agreed; else raises a `RefusedError`."""
-
-
-def refuse_concerns(_concerns: tuple[Concern, ...]) -> None:
-    """Agree to nothing: for callers that cannot ask.
-
-    Raises:
-        RefusedError: always.
-    """
-    message = tr("What this campaign file can do has not been approved; nothing was started.")
-    raise RefusedError(message)
 
 
 def check_trust(file: CampaignFile, ask: Ask, *, is_trusted: Callable[[str], bool]) -> None:

@@ -73,7 +73,7 @@ class _Amounts:
 
     def with_unit(self, number: str) -> str:
         """Return a number with the unit."""
-        return (tr("{number} times") if self.in_times else "{number} %").format(number=number)
+        return (tr("{done} times") if self.in_times else "{done} %").format(done=number)
 
 
 def _amounts(*ratios: float, signed: bool = True) -> _Amounts:

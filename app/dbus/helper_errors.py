@@ -99,8 +99,8 @@ class ExpiredError(StorageError):
 
 def expired() -> ExpiredError:
     """Return the error for a session that the helper ended because it was unused."""
-    message = tr("The helper gave the disks back: the campaign did not use them for twelve hours.")
-    return ExpiredError(message, hint=tr("Start it again with --resume: what was measured is kept."))
+    message = tr("The helper released the disks, because the campaign did not use them for twelve hours.")
+    return ExpiredError(message, hint=tr("Start it again with --resume: the measured data is kept."))
 
 
 RULE_FILE: Final = "/etc/polkit-1/rules.d/50-pgfooting.rules"
@@ -131,77 +131,77 @@ def not_authorised(verdict: str, user: str) -> NotAuthorisedError:
 
 
 def _rule_hint(user: str) -> str:
-    words = tr("An administrator may also allow it once and for all for {user}, in {file}:")
+    words = tr("An administrator can allow it permanently for {user}, in {file}:")
     return f"{words.format(user=user, file=RULE_FILE)}\n{rule_of(user)}"
 
 
 _VERDICTS: Final = {
     "denied": (
-        tr("The rules of this machine (polkit) do not let you erase disks."),
-        tr("Ask its administrator: org.pgfooting.helper.erase is the action to be allowed."),
+        tr("The polkit rules of this machine do not let you erase disks."),
+        tr("Ask its administrator to allow you the action org.pgfooting.helper.erase."),
     ),
     "challenge": (
-        tr("Erasing disks needs an administrator's password, and there is nobody to ask."),
+        tr("Erasing disks needs an administrator's password, but polkit has no way to ask for it here."),
         tr(
             "Start it in a desktop session or in a terminal where the program pkttyagent is installed "
             "(package polkitd or policykit-1).\n{rule}"
         ),
     ),
-    "dismissed": (tr("The question for the password was dismissed."), ""),
+    "dismissed": (tr("The password prompt was cancelled."), ""),
     "failed": (
-        tr("The password was wrong, or the one who was asked may not allow it."),
-        tr("Start it again to be asked again."),
+        tr("The password was wrong, or that user may not allow it."),
+        tr("Start it again to get a new prompt."),
     ),
     "timed-out": (
-        tr("Nobody answered the question for the password in time."),
+        tr("The password prompt was not answered in time."),
         tr("Start it again and answer within five minutes."),
     ),
-    "cancelled": (tr("The question for the password was called off."), ""),
+    "cancelled": (tr("The password prompt was cancelled."), ""),
     "no-account": (
-        tr("The helper answers only users who have an account on this machine."),
-        tr("In a container, use the machine's system bus as one of its own users, or run it outside."),
+        tr("The helper serves only users with an account on this machine."),
+        tr("In a container, use the machine's system bus as one of its own users, or run pgFooting outside."),
     ),
     "unavailable": (
-        tr("The helper could not ask polkit, which decides who may erase disks."),
+        tr("The helper cannot reach polkit, which decides who may erase disks."),
         tr("Install and start it (package polkitd or policykit-1; service polkit.service)."),
     ),
 }
 
 _BUSY: Final = {
     "": (
-        tr("The helper works for another campaign, or has not finished what it was asked before."),
-        tr("One campaign at a time can use spare disks on a machine."),
+        tr("The helper is busy with another campaign or an earlier request."),
+        tr("Only one campaign at a time can use spare disks on a machine."),
     ),
     "session": (
-        tr("The disk belongs to a campaign that is running."),
-        tr("Its disks are given back when it ends."),
+        tr("A running campaign uses this disk."),
+        tr("Its disks are released when it ends."),
     ),
     "asked": (
-        tr("A question for the password is open already for you on this machine."),
-        tr("Answer or close that one first; it closes by itself after five minutes."),
+        tr("Another password prompt of yours is open on this machine."),
+        tr("Answer or close it first; it closes by itself after five minutes."),
     ),
     "called-off": (
-        tr("The disk was not read to its end: a campaign has taken it."),
-        tr("Read it again when that has ended."),
+        tr("The disk was not read to its end, because a campaign started to use it."),
+        tr("Read it again when the campaign has ended."),
     ),
     "overtaken": (
-        tr("The question for the password was closed: another campaign was allowed meanwhile."),
-        tr("Start it again when that one has ended: one at a time can use spare disks on a machine."),
+        tr("The password prompt was closed, because another campaign was authorised first."),
+        tr("Start it again when that one has ended: only one campaign at a time can use spare disks."),
     ),
     "maintained": (
-        tr("Another maintenance of this storage is under way."),
-        tr("One at a time: wait until that one has ended."),
+        tr("Another maintenance task is running on this storage."),
+        tr("Wait until it has ended."),
     ),
 }
 """Sentence and hint by the text of Busy; all but the first are sent before anything is touched."""
 
 _CANNOT: Final = {
     "no-cgroup2": tr("control groups of version 2 are not mounted"),
-    "read-only": tr("the folder of the kernel is read-only here, as in a container"),
+    "read-only": tr("the files of the kernel are read-only here, as in a container"),
     "no-controller": tr("the control groups here have no memory controller"),
     "systemd": tr("systemd refused"),
     "not-counted": tr("the kernel does not count what is written to this disk (queue/iostats, diskseq)"),
-    "no-maintenance": tr("the filesystem has no such thing"),
+    "no-maintenance": tr("no filesystem of this storage supports this"),
     "not-mounted": tr("something else is mounted on the storage"),
 }
 
@@ -209,7 +209,7 @@ _CANNOT: Final = {
 def _refused_disks(text: str) -> FootingError:
     lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
     message = tr("The helper refuses these disks:") + f"\n{lines}\n{NOTHING_TOUCHED}"
-    hint = tr("“pgfooting disks” tells for each disk why, and what would make it spare.")
+    hint = tr("“pgfooting disks” shows the reason for each disk, and what would make it spare.")
     return DiskRefusedError(message, hint=hint)
 
 
@@ -224,7 +224,7 @@ class PlanRefusedError(CampaignError):
         self.fields = tuple(fields)
         known = reasons or {}
         lines = "\n".join(f"  {each}: {known[each]}" if each in known else f"  {each}" for each in fields)
-        super().__init__(tr("The helper cannot make this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
+        super().__init__(tr("The helper cannot create this storage:") + f"\n{lines}\n{NOTHING_TOUCHED}")
 
 
 def _bad_plan(text: str) -> FootingError:
@@ -240,30 +240,30 @@ def _busy(text: str) -> FootingError:
 
 def _unknown(text: str) -> FootingError:
     if text == "not-kept":
-        message = tr("The helper keeps nothing of this disk: there is nothing to release.")
+        message = tr("The helper has no record of this disk, so there is nothing to release.")
         return RefusedError(f"{message} {NOTHING_TOUCHED}", hint=tr("“pgfooting disks” shows its state."))
-    return HelperLostError(tr("The helper's session is over: it knows nothing of these disks any more."))
+    return HelperLostError(tr("The helper's session has ended, and these disks are no longer part of it."))
 
 
 def _bad_user(_text: str) -> FootingError:
-    message = tr("The helper hands storage to no root and to no unknown user.")
+    message = tr("The helper gives storage only to known users other than root.")
     return RefusedError(f"{message} {NOTHING_TOUCHED}")
 
 
 def _unavailable(text: str) -> FootingError:
     reason = _CANNOT.get(text, text[:80])
-    return UnavailableError(tr("It cannot be had here: {reason}.").format(reason=reason), reason=text[:80])
+    return UnavailableError(tr("Not available here: {reason}.").format(reason=reason), reason=text[:80])
 
 
 def _too_soon(text: str) -> FootingError:
     seconds = min(int(text), _LONGEST_WAIT_S) if text.isdecimal() and len(text) < _MOST_DIGITS else 1
-    message = tr("The helper does this again in {seconds} seconds.").format(seconds=seconds)
+    message = tr("The helper accepts this request again in {seconds} s.").format(seconds=seconds)
     return TooSoonError(message, wait_s=seconds)
 
 
 def _failed(_text: str) -> FootingError:
-    hint = tr("Its journal says more: journalctl -u pgfooting-helper, or the system's log.")
-    return StorageError(tr("The helper made a mistake."), hint=hint)
+    hint = tr("For details: journalctl -u pgfooting-helper, or the system's log.")
+    return StorageError(tr("The helper failed."), hint=hint)
 
 
 _ANSWERS: Final[dict[str, Callable[[str], FootingError]]] = {
@@ -288,7 +288,7 @@ def not_installed() -> NoHelperError:
 
 def other_version(found: int, wanted: int) -> NoHelperError:
     """Return the error for a helper of another version."""
-    message = tr("The helper on this machine speaks version {found}, this program version {wanted}.")
+    message = tr("The helper on this machine has interface version {found}; this program needs {wanted}.")
     hint = tr("An administrator installs it with: sudo packaging/helper install")
     return NoHelperError(f"{message.format(found=found, wanted=wanted)} {NOTHING_TOUCHED}", hint=hint)
 
@@ -316,26 +316,28 @@ def error_of(name: str, text: str, user: str, *, met: bool = False) -> FootingEr
 
 
 def _foreign() -> NoHelperError:
-    message = tr("The helper on this machine is of another version than this program.")
+    message = tr("The helper on this machine has a different version from this program.")
     hint = tr("An administrator installs it with: sudo packaging/helper install")
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 
 def lost(reason: str = "") -> HelperLostError:
     """Return the error for a helper that went away or does not answer."""
-    message = tr("The helper was lost: it does not answer any more.")
+    message = tr("The helper no longer answers.")
     if reason:
         message = f"{message} ({reason[:200]})"
     hint = tr(
-        "What it created is removed when it starts again: by the running campaign, “pgfooting disks "
-        "--release”, the wizard's page of disks, or the next start of the machine."
+        "What it created is removed when it starts again: by the running campaign, "
+        "“pgfooting disks --release”, the wizard's disk page, or the next boot."
     )
     return HelperLostError(message, hint=hint)
 
 
 def _not_let() -> NoHelperError:
     message = tr("The system bus does not let you talk to the helper.")
-    hint = tr("Its file org.pgfooting.Helper1.conf is missing there: sudo packaging/helper install")
+    hint = tr(
+        "Its file org.pgfooting.Helper1.conf is missing. Install it with: sudo packaging/helper install"
+    )
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 
@@ -346,8 +348,8 @@ def _does_not_start() -> NoHelperError:
 
 
 def _still_starts() -> HelperStartsError:
-    message = tr("The helper needs longer to start than the system bus waits for it.")
-    hint = tr("Try again: it may be there by now. Otherwise see its journal: journalctl -u pgfooting-helper")
+    message = tr("The helper did not start in the time that the system bus allows.")
+    hint = tr("Try again: it may be running. Otherwise see its journal: journalctl -u pgfooting-helper")
     return HelperStartsError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 

@@ -228,5 +228,5 @@ class UdisksFollower:
         if owner:
             self._fetch()
         else:
-            self._objects, self.reason = None, tr("UDisks2 ended")
+            self._objects, self.reason = None, tr("UDisks2 does not run")
             self._report()

@@ -207,7 +207,7 @@ def _installations(account: Account) -> list[Check]:
     ]
     if not any(item.usable for item in found):
         hint = install_hint(this_family())
-        missing = tr("No usable PostgreSQL found.")
+        missing = tr("No usable PostgreSQL was found on this machine.")
         checks.append(Check("postgresql", works=False, message=missing, hint=hint))
     return checks
 
@@ -244,8 +244,13 @@ def baseline_check() -> Check:
     try:
         version = ask_program((FIO, "--version")).strip()
     except ProgramError:
-        message = tr("fio is not installed: the I/O baseline has no reads and writes.")
-        return Check("fio", works=False, message=message, hint=tr("It is in the package fio."))
+        message = tr("fio is not installed, so reads and writes of the raw storage are not measured.")
+        return Check(
+            "fio",
+            works=False,
+            message=message,
+            hint=tr("Install the package {package} (as Debian calls it).").format(package="fio"),
+        )
     message = tr("{version} benchmarks the raw storage (I/O baseline).")
     return Check("fio", works=True, message=message.format(version=version))
 

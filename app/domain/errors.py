@@ -237,6 +237,15 @@ def restore_error(code: str, message: str, hint: str = "") -> FootingError:
     return kind(message, hint=hint)  # type: ignore[no-any-return]
 
 
+def refuse(_asked: object) -> None:
+    """Refuse: the default for callers that cannot ask.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(tr("This was not confirmed. Nothing was done."))
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a sentence naming the nearest of the `known` words, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

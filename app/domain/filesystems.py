@@ -385,7 +385,7 @@ ZFS: Final = described(
                 ),
                 PresetValue("compression", "lz4", tr("costs little CPU and saves writes"), "zfs docs"),
                 PresetValue("atime", "noatime", tr("reading never writes"), "zfsprops(7); Vondra 2022"),
-                PresetValue("logbias", "latency", tr("throughput fragments small updates"), "zfs docs"),
+                PresetValue("logbias", "latency", tr("“throughput” fragments small updates"), "zfs docs"),
                 *_COPY_ON_WRITE,
             ),
         ),

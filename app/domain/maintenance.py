@@ -68,10 +68,10 @@ FSTRIM: Final = Maintenance(
     LONG_S,
     ("ext4", "xfs", "btrfs", "f2fs", "ext3"),
 )
-BTRFS_BALANCE: Final = Maintenance("btrfs-balance", tr("balance of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
-BTRFS_SCRUB: Final = Maintenance("btrfs-scrub", tr("scrub of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
-ZPOOL_TRIM: Final = Maintenance("zpool-trim", tr("trim of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
-ZPOOL_SCRUB: Final = Maintenance("zpool-scrub", tr("scrub of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
+BTRFS_BALANCE: Final = Maintenance("btrfs-balance", tr("btrfs balance"), DoneBy.ROOT, LONG_S, ("btrfs",))
+BTRFS_SCRUB: Final = Maintenance("btrfs-scrub", tr("btrfs scrub"), DoneBy.ROOT, LONG_S, ("btrfs",))
+ZPOOL_TRIM: Final = Maintenance("zpool-trim", tr("pool trim"), DoneBy.ROOT, LONG_S, ("zfs",))
+ZPOOL_SCRUB: Final = Maintenance("zpool-scrub", tr("pool scrub"), DoneBy.ROOT, LONG_S, ("zfs",))
 SNAPSHOT: Final = Maintenance(
     "snapshot", tr("snapshot of the filesystem"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs")
 )

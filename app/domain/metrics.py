@@ -183,7 +183,7 @@ _CPU: Final = (
     Metric("process.server_processes", tr("Server processes"), "processes", "/proc/PID"),
     Metric(
         "kernel.cpu",
-        tr("CPU of kernel threads"),
+        tr("kernel CPU"),
         "cores",
         "/proc/PID/schedstat",
         Direction.LOWER,

@@ -239,7 +239,7 @@ def run_commands(
         CommandLine(
             LineAction.FILE,
             format_configuration(resolved.settings, folders.socket),
-            titled(tr("settings of the server")),
+            titled(tr("server settings")),
             f"{folders.data}/{OWN_FILE}",
         ),
         _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
@@ -394,7 +394,7 @@ def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> lis
     if resolved.target.plan is not None:
         comment = tr("Root drops all clean caches of the machine")
         lines.append(CommandLine(LineAction.ROOT, "echo 3 > /proc/sys/vm/drop_caches", comment))
-    comment = tr("Start the server again")
+    comment = tr("Start the server")
     return [*lines, _program(comment, resolved.installation.program("postgres"), "-D", folders.data)]
 
 

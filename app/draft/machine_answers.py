@@ -154,7 +154,7 @@ class TargetQuestion(MachineQuestion):
     target: Target
     need_bytes: int
 
-    waiting: ClassVar[str] = tr("Checking the targets …")
+    waiting: ClassVar[str] = tr("Checking this machine …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
@@ -199,7 +199,7 @@ def _read(kind: ValueKind, raw: object, key: str = "workload.script") -> Any:  #
 class SupportQuestion(MachineQuestion):
     """Which filesystems and RAID levels can this machine make?"""
 
-    waiting: ClassVar[str] = tr("Checking which filesystems this machine can create …")
+    waiting: ClassVar[str] = tr("Checking this machine …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Support:
@@ -265,7 +265,7 @@ class CampaignQuestion(MachineQuestion):
 
     campaign: Campaign
 
-    waiting: ClassVar[str] = tr("Checking whether this machine can run it …")
+    waiting: ClassVar[str] = tr("Checking this machine …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:
@@ -318,7 +318,7 @@ class ServerQuestion(MachineQuestion):
     connection: str
     ssh: str = ""
 
-    waiting: ClassVar[str] = tr("Checking the server and other sessions on it …")
+    waiting: ClassVar[str] = tr("Checking the servers and other sessions on them …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> OpenServer:

@@ -426,10 +426,11 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
     if not missing:
         return (tr("The template already exists{where}.").format(where=where),)
     size = format_size(sum(order.data_bytes for order in missing))
-    if len(missing) == 1:
-        sentence = tr("The template is created once, in about {time}, and kept{where}: about {size}.")
-    else:
-        sentence = tr("{count} templates are created once, in about {time}, and kept{where}: about {size}.")
+    sentence = trn(
+        "The template is created once, in about {time}, and kept{where}: about {size}.",
+        "{count} templates are created once, in about {time}, and kept{where}: about {size}.",
+        len(missing),
+    )
     making = sentence.format(
         count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size
     )

@@ -529,10 +529,10 @@ def storage_commands(
         disks: of this machine, for our own list.
     """
     if plan in described:
-        comment = tr("As root, in the helper's own words: create the storage")
+        comment = tr("As root, as listed by the helper: create the storage")
         text = "\n".join(described[plan])
     else:
-        comment = tr("As root, in pgFooting's words (none from the helper yet): create the storage")
+        comment = tr("As root, as listed by pgFooting (the helper has not answered yet): create the storage")
         text = "\n".join(all_lines(plan, disks)) if _all_there(plan, disks) else tr("(a disk is missing)")
     return (CommandLine(LineAction.ROOT, text, comment),)
 

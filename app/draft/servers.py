@@ -169,8 +169,8 @@ def refuse_programs(file: CampaignFile) -> None:
             "This file names PostgreSQL programs that users other than root could have put there: {folders}."
         )
         hint = tr(
-            "They were not opened. Remove postgresql.installation from the file, and choose that PostgreSQL "
-            "on its page if you trust it."
+            "They were not opened. If you trust them, remove postgresql.installation "
+            "from the file and choose that folder on the PostgreSQL page."
         )
         raise RefusedError(message.format(folders=", ".join(folders)), hint=hint)
 

@@ -19,11 +19,10 @@ from app.campaign_file.trust import (
     find_concerns,
     foreign_programs,
     has_own_scripts,
-    refuse_concerns,
 )
 from app.dbus.desktop import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order, with_drawn_order
-from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
+from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError, refuse
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.run import RunState
 from app.domain.text import tr
@@ -130,7 +129,7 @@ class CampaignRequest:
     resume: bool = False
     consent: DiskConsent = field(default_factory=DiskConsent)
     load: LoadConsent = field(default_factory=LoadConsent)
-    trust: Ask = refuse_concerns
+    trust: Ask = refuse
     given: CampaignFile | None = None
     describe: Callable[[ResolvedCampaign], Sequence[str]] = lambda _resolved: ()
 

@@ -69,7 +69,9 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
         return PgbenchError(message.format(number=-code), hint=KEPT)
     if not reason:
         reason = tr("it ended with status {code}").format(code=code)
-    return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
+    return PgbenchError(
+        tr("{label} failed: {reason}").format(label="pgbench", reason=reason), hint=_hint(reason)
+    )
 
 
 def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
@@ -84,8 +86,8 @@ def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
     if not reason:
         return None
     message = tr("The disk of the server is full: {reason}.")
-    hint = tr("Free space there, or choose a smaller data set or a shorter run. {kept}")
-    return TargetLostError(message.format(reason=reason), hint=hint.format(kept=KEPT))
+    hint = tr("Free some space there, or choose smaller data or a shorter run.")
+    return TargetLostError(message.format(reason=reason), hint=f"{hint} {KEPT}")
 
 
 def _hint(reason: str) -> str:

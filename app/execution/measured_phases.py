@@ -465,7 +465,7 @@ def _event_sentence(work: Maintenance, done: MaintenanceMetadata) -> str:
     """Return the sentence of an event: the work, how it ended, and how long it took."""
     words = {
         WorkEnd.DONE: "{label}: {seconds}",
-        WorkEnd.ENDED: tr("{label} was ended after {seconds}"),
+        WorkEnd.ENDED: tr("{label} was stopped after {seconds}"),
         WorkEnd.FAILED: tr("{label} failed after {seconds}"),
     }[WorkEnd(done.how)]
     return words.format(label=work.label, seconds=format_duration(done.duration_s))

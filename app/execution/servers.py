@@ -13,7 +13,7 @@ import psycopg
 from app.analysis.cannot_show import BURST_CREDIT, burst_sentence
 from app.domain.campaign.configuration import Campaign, PlannedRun, ServerTarget
 from app.domain.campaign.phases import most_clients
-from app.domain.errors import RefusedError
+from app.domain.errors import refuse
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.changed import Before, server_changes
@@ -77,15 +77,6 @@ Servers = Mapping[str, OpenServer]
 """By the campaign's connection string."""
 
 
-def refuse_load(_servers: Sequence[OpenServer]) -> None:
-    """Refuse: the default for callers that cannot ask.
-
-    Raises:
-        RefusedError: always.
-    """
-    raise RefusedError(tr("Putting the server under load was not confirmed; nothing was done there."))
-
-
 @dataclass(frozen=True, slots=True)
 class Contact:
     """Destination of a campaign's connection, before anything is sent there.
@@ -105,17 +96,6 @@ AskContact = Callable[[Sequence[Contact]], None]
 """Returns if the user agrees to connect to these servers; raises a `RefusedError` otherwise."""
 
 
-def refuse_contact(_contacts: Sequence[Contact]) -> None:
-    """Refuse, see `refuse_load`.
-
-    Raises:
-        RefusedError: always.
-    """
-    raise RefusedError(
-        tr("The connections of this campaign were not shown and approved; nothing was sent there.")
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class LoadConsent:
     """How the user is asked, and how long other sessions are watched before.
@@ -127,9 +107,9 @@ class LoadConsent:
             author's campaign file may name any server.
     """
 
-    confirm: Confirm = refuse_load
+    confirm: Confirm = refuse
     look_s: float = LOOK_S
-    contact: AskContact = refuse_contact
+    contact: AskContact = refuse
 
 
 _NO_SERVERS: Final[Servers] = {}

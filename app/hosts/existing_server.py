@@ -62,7 +62,7 @@ _SPILL: Final = (
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 
-OF_ITS_MACHINE: Final = tr("existing server: nothing is known of its machine")
+OF_ITS_MACHINE: Final = tr("existing server: its disks, filesystem, caches and CPUs are unknown")
 NO_BACKUPS: Final = tr("pgFooting makes no base backups of an existing server.")
 _NOT_OURS: Final = tr("pgFooting does not do this on an existing server.")
 

@@ -136,7 +136,7 @@ class Members:
         for path in folder.glob("*/holders/md*/md/dev-*/state"):
             partition = path.parents[4].name
             if path.parent.name == f"dev-{partition}" and "faulty" in _read(path).split(","):
-                return tr("the array {array} has given the disk up as faulty.").format(
+                return tr("the array {array} has marked the disk as faulty.").format(
                     array=path.parents[2].name
                 )
         return ""

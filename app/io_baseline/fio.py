@@ -121,7 +121,9 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
         raise FioError(_error_text(text) or tr("fio printed no result."))
     code = job.get("error")
     if code:
-        message = tr("fio failed: {reason}").format(reason=_error_text(text) or _reason(code))
+        message = tr("{label} failed: {reason}").format(
+            label="fio", reason=_error_text(text) or _reason(code)
+        )
         raise FioError(message, is_direct_refused=task.is_direct and code == _INVALID)
     direction = "write" if task.job.writes else "read"
     side = job.get(direction)

@@ -187,7 +187,7 @@ class CampaignLock:
         try:
             self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
         except OSError as error:
-            message = tr("{path} cannot be written: {reason}. Nothing was started.")
+            message = tr("{path} cannot be written: {reason}.") + " " + tr("Nothing was started.")
             hint = tr("Choose another folder with --library.")
             raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
         try:

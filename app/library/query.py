@@ -114,7 +114,7 @@ FIELDS: Final = {
         QueryField("kernel", titled(tr("kernel")), lambda entry: _one(entry.kernel), _within),
         QueryField("date", tr("Date"), _dates, _is_date),
         QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, narrows=True),
-        QueryField("target", tr("Place of the data"), lambda entry: _one(entry.target), _equal),
+        QueryField("target", tr("Data location"), lambda entry: _one(entry.target), _equal),
         QueryField("state", tr("State"), lambda entry: (entry.state,), _equal),
         QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal),
         QueryField("campaign", tr("Campaign"), lambda entry: _one(entry.campaign), _within),

@@ -262,10 +262,10 @@ def make_race(
         if len(run.t_s):
             runs.append(run)
         else:
-            sentence = tr("{name} is not in the race: it has no TPS by the second.")
+            sentence = tr("{name} is not in the race: it has no per-second TPS.")
             excluded.append(sentence.format(name=one_line(run.name)))
     if len(runs) < FEWEST:
-        message = tr("A race needs at least two runs with TPS by the second.")
+        message = tr("A race needs at least two runs with per-second TPS.")
         raise UsageError(" ".join([message, *excluded]))
     if not is_ranked:
         apart = tr("These runs are of different conditions, so they are not ranked.")

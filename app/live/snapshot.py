@@ -290,7 +290,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
         settling = tr("checkpoint, stopping the server, emptying the caches, starting it again")
     return {
         Phase.SETTLE: settling,
-        Phase.MAINTENANCE: tr("maintenance before the next phase"),
+        Phase.MAINTENANCE: tr("maintenance before a phase"),
         Phase.COLLECT: tr("collecting facts and figures"),
     }.get(phase, tr("stopping the server and removing its data"))
 

@@ -150,7 +150,7 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         )
     for preset in spec.presets:
         chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
-        message = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
+        message = tr("{label}. It sets {choices}.") if chosen else tr("{label}. It sets no options.")
         sentence = message.format(label=preset.label.rstrip("."), choices=chosen)
         heading = tr("Preset {name}").format(name=preset.id)
         yield f"- **{heading}**: {plain_markdown(sentence)}"
@@ -172,7 +172,7 @@ def _effect(option: OptionSpec) -> str:
             sentences.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
     if option.written_whole:
         sentences.append(
-            tr("Below the size of a page it costs: {costs}.").format(costs=Safety.TORN_PAGES.label)
+            tr("With values smaller than a page: {costs}.").format(costs=Safety.TORN_PAGES.label)
         )
     return " ".join(sentences)
 

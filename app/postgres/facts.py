@@ -230,7 +230,7 @@ def check_in_effect(
             name=item.name,
             found=item.value or tr("(empty)"),
             chosen=chosen[item.name],
-            source=item.file or item.source or tr("unknown"),
+            source=item.file or item.source or tr("not known"),
         )
         for item in wrong
     )

@@ -221,13 +221,16 @@ _VONDRA_RULES: Final = (
         lambda sizing: format_megabytes(
             sizing.wal_bytes(64 * GIB if sizing.ram_bytes < 32 * GIB else 128 * GIB)
         ),
-        tr("64 GB on the i5, 128 GB on the xeon; here at most half of the target's space besides the data"),
+        tr(
+            "64 GB on Vondra's i5, 128 GB on his xeon; here at most half of the target's "
+            "space besides the data"
+        ),
         "Vondra",
     ),
     SettingRule(
         "min_wal_size",
         lambda sizing: format_megabytes(min(8 * GIB, sizing.wal_bytes(64 * GIB) // 2)),
-        tr("8 GB on the i5; at most half of the WAL that fits"),
+        tr("8 GB on Vondra's i5; here at most half of max_wal_size"),
         "Vondra, settings.log",
     ),
     SettingRule("work_mem", _fixed("128MB"), _PUBLISHED, "Vondra, settings.log"),

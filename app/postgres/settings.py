@@ -507,9 +507,7 @@ def check_settings(
     if outcome.succeeded:
         return
     if outcome.exit_code == TIMED_OUT:
-        message = tr(
-            "PostgreSQL {version} did not answer in time whether it accepts these settings: {outcome}"
-        )
+        message = tr("PostgreSQL {version} did not finish checking these settings in time: {outcome}")
         raise SettingError(
             message.format(version=installation.version, outcome=outcome.describe()),
             hint=tr("Something is keeping this machine busy; check again when it has finished."),

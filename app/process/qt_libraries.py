@@ -46,6 +46,14 @@ SCREEN: Final = {
 WINDOW_PACKAGES: Final = ("PySide6", "pyqtgraph")
 REPORT_PACKAGES: Final = ("PySide6", "pypdf")
 
+_WINDOW: Final = tr("Needed for the window and not installed: {names}.")
+_REPORT: Final = tr("Needed for reports and pictures and not installed: {names}.")
+_INSTALLS: Final = tr("`packaging/run` installs what it needs.")
+_WITHOUT_WINDOW: Final = tr(
+    "`pgfooting run quick` measures without a window, in two minutes; `pgfooting --help` lists all commands."
+)
+_NO_NEED: Final = tr("CSV and JSON need none of it.")
+
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 """Message of the dynamic linker (glibc, elf/dl-load.c)."""
 
@@ -82,7 +90,7 @@ def check_window_packages() -> None:
     Raises:
         UsageError: one is missing.
     """
-    _check_packages(WINDOW_PACKAGES, window_hint())
+    _check_packages(WINDOW_PACKAGES, _WINDOW, window_hint())
 
 
 def check_report_packages() -> None:
@@ -91,37 +99,33 @@ def check_report_packages() -> None:
     Raises:
         UsageError: one is missing.
     """
-    _check_packages(REPORT_PACKAGES, report_hint())
+    _check_packages(REPORT_PACKAGES, _REPORT, report_hint())
 
 
-def _check_packages(names: tuple[str, ...], hint: str) -> None:
+def _check_packages(names: tuple[str, ...], sentence: str, hint: str) -> None:
     if missing := [name for name in names if importlib.util.find_spec(name) is None]:
-        raise _not_installed(missing, hint)
+        raise _not_installed(missing, sentence, hint)
 
 
-def _not_installed(names: Sequence[str], hint: str) -> UsageError:
-    return UsageError(tr("Not installed: {names}.").format(names=", ".join(names)), hint=hint)
+def _not_installed(names: Sequence[str], sentence: str, hint: str) -> UsageError:
+    return UsageError(sentence.format(names=", ".join(names)), hint=hint)
 
 
 def window_hint() -> str:
     """Return what to do if the window cannot be started."""
-    return tr(
-        "`packaging/run` installs what it needs. `pgfooting run quick` measures without a window, in two "
-        "minutes; `pgfooting --help` lists all commands."
-    )
+    return f"{_INSTALLS} {_WITHOUT_WINDOW}"
 
 
 def report_hint() -> str:
     """Return what to do if reports and pictures cannot be painted."""
-    return tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
+    return f"{_INSTALLS} {_NO_NEED}"
 
 
 def window_error(soname: str, platform: str = "") -> UsageError:
     """Return the error for a window without a system library; see `missing_libraries`."""
-    hint = tr("`pgfooting run quick` measures without a window; `pgfooting --help` lists all commands.")
-    return _not_installed(missing_libraries(soname, platform), hint)
+    return _not_installed(missing_libraries(soname, platform), _WINDOW, _WITHOUT_WINDOW)
 
 
 def report_error(soname: str) -> UsageError:
     """Return the error for reports and pictures without a system library."""
-    return _not_installed(missing_libraries(soname), tr("CSV and JSON need none of it."))
+    return _not_installed(missing_libraries(soname), _REPORT, _NO_NEED)

@@ -158,7 +158,7 @@ def read_picture(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
     found = find(facts, series)
     blocks = tuple(_picture_blocks(found))
     if not blocks:
-        message = tr("There is nothing to draw: no run has data by the second.")
+        message = tr("There is nothing to draw: no run has per-second data.")
         raise FootingError(message)
     return Report(found.title, blocks, tuple(run.series for run in found.runs), newest_end(facts))
 

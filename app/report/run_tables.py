@@ -70,6 +70,11 @@ def days(runs: Iterable[RunFacts]) -> str:
     return first if first == last else tr("{low} to {high}").format(low=first, high=last)
 
 
+def more_under(count: int, section: str) -> str:
+    """Return how many lines are only in another section."""
+    return tr("{count} more: see “{section}”.").format(count=count, section=section)
+
+
 def mean_words(mean: RunInterval, when: str = "") -> str:
     """Return a mean with its interval, the number of runs and their days, as a sentence."""
     tps = format_tps(mean.mean)
@@ -168,9 +173,9 @@ def devices_sentence(runs: Sequence[ReportedRun]) -> str:
         ).append(run.name)
     if not runs_by_devices:
         return ""
-    count = tr("{count} runs")
+    word = tr("runs")
     parts = [
-        f"{', '.join(names) if len(names) <= _MOST_NAMED else count.format(count=len(names))}: {each}"
+        f"{', '.join(names) if len(names) <= _MOST_NAMED else f'{len(names)} {word}'}: {each}"
         for each, names in list(runs_by_devices.items())[:_MOST_DEVICES]
     ]
     if len(runs_by_devices) == 1:

@@ -125,7 +125,7 @@ def storage_commands(plan: StoragePlan) -> StorageCommands:
     places = " ".join(PLACES[role] for role in plan.by_role)
     mounting = [
         f"mkdir -p {places}",
-        comment(tr("now the lines for /etc/fstab below, then:")),
+        comment(tr("add the lines below to /etc/fstab, then:")),
         *(f"mount {PLACES[role]}" for role in plan.by_role),
     ]
     return StorageCommands(
@@ -358,7 +358,7 @@ def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
 
 
 def _last_words(*, proved: bool, safe: bool) -> str:
-    what = tr("the measured ones without unsafe options") if safe else tr("the measured ones")
+    what = tr("the measured configurations") + (tr(" without unsafe options") if safe else "")
     sentence = tr("Among the fastest of {what} for this workload on this machine; others may differ.")
     if not proved:
         sentence = tr(

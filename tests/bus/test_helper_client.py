@@ -206,7 +206,7 @@ def test_only_execute_may_ask_a_person(helping: Helping, opened: Callable[[], Di
 def test_make_failure_in_helper_words(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("fails")
     disks = opened()
-    with pytest.raises(StorageError, match="The program mkfs is in none of /sbin") as caught:
+    with pytest.raises(StorageError, match="The program mkfs is not in /sbin") as caught:
         disks.make(PLANS[0], Heard())
     assert caught.value.hint == "buy another disk"
 
@@ -231,7 +231,7 @@ def test_vanished_helper_lost_not_missing(helping: Helping, opened: Callable[[],
     with pytest.raises(HelperLostError) as caught:
         disks.session.health()
     text = f"{caught.value.message} {caught.value.hint}"
-    assert "The helper was lost" in text
+    assert "The helper no longer answers" in text
     assert "not installed" not in text
     assert "othing was touched" not in text
     with pytest.raises(HelperLostError):
@@ -304,11 +304,11 @@ def test_machine_limits_have_reasons(helping: Helping, opened: Callable[[], Disk
     ("verdict", "words"),
     [
         ("denied", "do not let you"),
-        ("challenge", "nobody to ask"),
-        ("dismissed", "dismissed"),
+        ("challenge", "no way to ask"),
+        ("dismissed", "was cancelled"),
         ("failed", "password was wrong"),
         ("timed-out", "in time"),
-        ("unavailable", "could not ask polkit"),
+        ("unavailable", "cannot reach polkit"),
         ("something new", "something new"),
     ],
 )
@@ -328,19 +328,19 @@ def test_polkit_answers_reported(
     ("answer", "words", "status"),
     [
         ("Busy:", "another campaign", 3),
-        ("Busy:overtaken", "another campaign was allowed meanwhile. Nothing was touched", 3),
-        ("Busy:asked", "open already for you on this machine. Nothing was touched", 3),
-        ("NotAuthorized:no-account", "have an account on this machine. Nothing was touched", 3),
+        ("Busy:overtaken", "another campaign was authorised first. Nothing was touched", 3),
+        ("Busy:asked", "is open on this machine. Nothing was touched", 3),
+        ("NotAuthorized:no-account", "with an account on this machine. Nothing was touched", 3),
         ("DiskRefused:8:16 D08 has a filesystem\n8:32 D05 mounted", "8:32 D05 mounted", 3),
         ("BadPlan:plans[0].data.level", "plans\\[0\\].data.level\nNothing was touched", 2),
-        ("BadUser:", "no root", 3),
-        ("Unknown:", "session is over", 1),
+        ("BadUser:", "other than root", 3),
+        ("Unknown:", "session has ended", 1),
         ("TooMany:", "another campaign", 3),
-        ("TooSoon:7", "again in 7 seconds", 1),
-        ("TooSoon:-7", "again in 1 seconds", 1),
-        ("TooSoon:99999", "again in 60 seconds", 1),
-        ("Failed:", "made a mistake", 1),
-        ("Newer:", "made a mistake", 1),
+        ("TooSoon:7", "again in 7 s", 1),
+        ("TooSoon:-7", "again in 1 s", 1),
+        ("TooSoon:99999", "again in 60 s", 1),
+        ("Failed:", "The helper failed", 1),
+        ("Newer:", "The helper failed", 1),
     ],
 )
 def test_refusals_have_sentence_and_status(
@@ -355,7 +355,7 @@ def test_refusals_have_sentence_and_status(
 @pytest.mark.parametrize(("behaviour", "version"), [("older-version", -1), ("newer-version", 1)])
 def test_helper_version_mismatch_refused(helping: Helping, behaviour: str, version: int) -> None:
     helping(behaviour)
-    text = f"speaks version {INTERFACE_NUMBER + version}, this program version {INTERFACE_NUMBER}"
+    text = f"version {INTERFACE_NUMBER + version}; this program needs {INTERFACE_NUMBER}"
     with pytest.raises(NoHelperError, match=text) as caught:
         HelperClient.open()
     assert "packaging/helper install" in caught.value.hint
@@ -434,9 +434,9 @@ def test_a_kept_disk_is_shown_and_released(helping: Helping) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "text", "kind", "words"),
     [
-        ("keeps", "", DiskRefusedError, "digest is not as it was shown. Nothing was written"),
+        ("keeps", "", DiskRefusedError, "digest has changed since it was shown. Nothing was written"),
         ("refuses", "Unknown:not-kept", RefusedError, "nothing to release"),
-        ("refuses", "Busy:session", HelperBusyError, "a campaign that is running"),
+        ("refuses", "Busy:session", HelperBusyError, "A running campaign"),
         ("refuses", "NotAuthorized:challenge", NotAuthorisedError, "password"),
         ("refuses", "DiskRefused:8:16 D15 not here", DiskRefusedError, "8:16 D15 not here"),
     ],

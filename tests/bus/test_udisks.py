@@ -163,7 +163,7 @@ def test_service_end_reported(stand_in: Callable[[str], StandIn]) -> None:
     service.end()
     listener.until(lambda objects: objects is None)
     follower.stop()
-    assert follower.reason == "UDisks2 ended"
+    assert follower.reason == "UDisks2 does not run"
 
 
 def test_listener_snapshot_immutable(stand_in: Callable[[str], StandIn], following: Listener) -> None:

@@ -120,7 +120,7 @@ def test_dead_helper_restarted_once(
         assert running.end() == 1
         (ended,) = [event for event in running.events if event["event"] == "finished"]
         words = f"{ended['message']} {ended['hint']}"
-        assert "The helper was lost" in words
+        assert "The helper no longer answers" in words
         everything = str(running.events)
         assert "not installed" not in everything
         assert "othing was touched" not in everything
@@ -128,7 +128,7 @@ def test_dead_helper_restarted_once(
         assert messages_of(running, "left-over") == []
         assert "started again" in " ".join(messages_of(running, "helper-lost"))
         (left_out,) = messages_of(running, "left-out")
-        assert "The helper was lost" in left_out
+        assert "The helper no longer answers" in left_out
         (free,) = messages_of(running, "disks")
         assert free == f"Released, not zeroed: {disk} ({serial_of(disk)})."
         (folder,) = campaign_bench.library.iterdir()

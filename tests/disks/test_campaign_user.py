@@ -165,7 +165,7 @@ def test_missing_agent_suggests_rule(
     text = campaign(("one", disks_table(disk)))
     ended = run(mine, text, *erase(disk))
     assert ended.returncode == 3, ended.stderr
-    assert "nobody to ask" in ended.stderr
+    assert "no way to ask" in ended.stderr
     assert "Nothing was touched" in ended.stderr
     assert content(disk) == before
     lines = [line.removeprefix("  ") for line in ended.stderr.splitlines()]

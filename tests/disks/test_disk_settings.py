@@ -90,8 +90,10 @@ def test_foreign_change_kept_and_reported(helper: Running, disks: list[str]) -> 
         while (signal := owner.wait_for("Executed", "Unmade"))[0] == "Executed":
             found += [signal[5]] if "kyber" in signal[5] else []
         assert signal[2:] == ("", "", "", [])
-        words = "which somebody has set since it became none. It is left alone; before it was mq-deadline."
-        assert found == [f"{disk}: scheduler is kyber now, {words}"]
+        words = (
+            "it was changed after pgFooting had set none. It stays as it is; before that it was mq-deadline."
+        )
+        assert found == [f"{disk}: scheduler is now kyber: {words}"]
         assert show(disk) == ("kyber", "256")
         owner.release()
     assert show(disk) == ("kyber", "256")

@@ -76,7 +76,7 @@ def test_a_disk_that_was_not_chosen(
     assert beside_s < 3 * without_s + FAST_S / 2, (without_s, beside_s)
     answer, reasons = inspect(bad.node)
     assert answer == "not spare"
-    assert "does not answer" in reasons
+    assert "has not answered" in reasons
     assert seconds(lambda: inspect(good[0])) < FAST_S
     assert seconds(lambda: inspect(bad.node)) < FAST_S, "a second child does not wait for it"
     bad.go_on()
@@ -102,7 +102,7 @@ def test_a_session_on_it_that_died(
         refused = error_of(lambda: Owner(connection).execute(plan_of(bad.node)))
     assert refused[0] == "DiskRefused"
     assert "D18" in refused[1]
-    assert "does not answer" in refused[1]
+    assert "has not answered" in refused[1]
     assert Running.last is not None
     running = Running.last
     running.process.terminate()

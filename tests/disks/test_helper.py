@@ -261,7 +261,7 @@ def test_owner_with_open_file_not_ended(
     assert other == -signal.SIGQUIT, "whoever else works there"
     assert code == "storage"
     assert "umount" in message
-    assert f"These processes work on it: {pid} (python" in hint
+    assert f"These processes use it: {pid} (python" in hint
     assert any(kept[0].endswith("/storage") for kept in left)
     assert second == last == ["", "", "", []]
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]

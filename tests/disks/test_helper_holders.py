@@ -110,7 +110,7 @@ def test_descriptor_in_flight_suspects_named(
     _, _, code, _, hint, left = owner.unmake()
     assert code == "storage"
     assert left
-    assert "user nobody has something open there that cannot be seen" in hint
+    assert "user nobody has something open there that is not visible" in hint
     assert f"{process.pid} (python" in hint
     assert process.poll() is None, "it may be innocent"
     process.kill()

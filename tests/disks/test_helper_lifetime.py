@@ -45,7 +45,7 @@ def test_unused_session_warned_and_ended(short_lived: Running, disk: str) -> Non
         assert (handle, seconds) == (owner.session, 0)
         _, _, code, message, _, left = owner.wait_for("Ended")
         assert (code, left) == ("expired", [])
-        assert "Nobody made use of the session" in message
+        assert "The session was not used" in message
         assert leftovers([disk], RUN) == [str(RUN / "lock")]
         assert error_of(lambda: owner.call("Renew")) == ("Unknown", "Unknown")
         other = Owner(connection)

@@ -106,7 +106,7 @@ def test_hidden_bytes_found_and_remembered(helper: Running, make_loop: Callable[
         assert f"byte {offset} is not zero" in reasons[0][2]
         answer, reasons, _ = inspect(connection, disk)
         assert answer == "not spare"
-        assert f"byte {offset} is not zero, as was seen when all were read" in reasons[0][2]
+        assert f"byte {offset} is not zero (seen when every byte was read)" in reasons[0][2]
         owner = Owner(connection)
         name, text = error_of(lambda: owner.execute(plan_of(disk)))
         assert (name, text.split()[1]) == ("DiskRefused", "D08b")
@@ -168,7 +168,7 @@ def test_disk_written_during_read_not_recorded(helper: Running, make_loop: Calla
         put(disk, 64 * KIB, b"\0")
         (answer,) = readable(called())
     assert answer[1] == "not spare"
-    assert "It was written while it was read." in [reason[1] for reason in answer[2]]
+    assert "It was written to while it was read." in [reason[1] for reason in answer[2]]
     assert not (RECORDS / f"{identity(disk).key()}.json").exists()
 
 

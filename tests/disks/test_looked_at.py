@@ -185,11 +185,11 @@ def test_uncounted_disk_judged_by_samples(shop: Workshop) -> None:
     assert content.comparison is not None
     assert content.comparison.since is ChangesSinceRelease.ALIKE
     fill(shop, GIB, 64 * MIB)
-    assert "secret places" in data_found(shop)
+    assert "secret samples" in data_found(shop)
 
 
 def test_foreign_data_behind_partition_not_recorded(shop: Workshop) -> None:
     fill(shop, PART_BYTES + 64 * MIB, 64 * MIB)
     release(shop, PART_BYTES)
     restart(shop)
-    assert "secret places" in data_found(shop)
+    assert "secret samples" in data_found(shop)

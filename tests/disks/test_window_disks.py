@@ -189,7 +189,7 @@ def test_dead_helper_reported_lost_and_recovered(
         by_bus.kill()
         ended = window.wait_for_end()
         window.keep_picture("lost")
-        assert "The helper was lost" in ended["banner"]
+        assert "The helper no longer answers" in ended["banner"]
         assert "not installed" not in ended["banner"]
         assert "othing was touched" not in ended["banner"]
         assert "helper lost" in ended["marks"]

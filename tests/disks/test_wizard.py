@@ -205,8 +205,8 @@ def test_wizard_run_frees_spare_disks(
     go_to(qtbot, wizard, Step.REVIEW)
     review = wizard.pages[Step.REVIEW]
     assert isinstance(review, ReviewPage)
-    qtbot.waitUntil(lambda: "own words" in review.commands.toPlainText(), timeout=PATIENCE_MS)
-    assert "in the helper's own words" in review.commands.toPlainText()
+    qtbot.waitUntil(lambda: "by the helper" in review.commands.toPlainText(), timeout=PATIENCE_MS)
+    assert "as listed by the helper" in review.commands.toPlainText()
     assert "mkfs.xfs" in review.commands.toPlainText()
     assert "TEST DEVICES" in review.stored.text()
     assert not wizard.next.isEnabled()

@@ -722,12 +722,12 @@ def test_narrow_tiles_shorten_without_cutting_words(qtbot: QtBot, page: LivePage
     longest = cpu.fontMetrics().horizontalAdvance(whole)
     for label in (cpu.title, cpu.beneath):
         label.setFixedWidth(longest)
-    qtbot.waitUntil(lambda: (cpu.title.text(), cpu.beneath.text()) == ("CPU of PostgreSQL", whole))
+    qtbot.waitUntil(lambda: (cpu.title.text(), cpu.beneath.text()) == ("PostgreSQL CPU", whole))
     for label in (cpu.title, cpu.beneath):
         label.setFixedWidth(cpu.fontMetrics().horizontalAdvance(whole.partition(" · ")[0] + " or"))
     qtbot.waitUntil(lambda: cpu.title.text() == "CPU")
     assert cpu.beneath.text() == whole.partition(" · ")[0]
-    assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("CPU of PostgreSQL"), tooltip(whole))
+    assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("PostgreSQL CPU"), tooltip(whole))
 
 
 def test_spare_disks_named_by_serial(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:

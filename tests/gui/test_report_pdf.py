@@ -475,7 +475,7 @@ BARS = {
 
 @pytest.mark.parametrize("bars", BARS.values(), ids=BARS)
 def test_bar_labels_end_within_chart(bars: tuple[Bar, ...]) -> None:
-    figure = BarFigure("TPS", "more is better", bars, "")
+    figure = BarFigure("TPS", "higher is better", bars, "")
     image = QImage(1200, 700, QImage.Format.Format_RGB32)
     image.fill("white")
     painter = QPainter(image)

@@ -27,10 +27,10 @@ from pytestqt.qtbot import QtBot
 from app.campaign_file.reader import load_campaign, read_campaign_file
 from app.campaign_file.recipes import adapt
 from app.campaign_file.recipes.head import RECIPES, list_recipes
-from app.campaign_file.trust import check_trust, refuse_concerns
+from app.campaign_file.trust import check_trust
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DiskTarget, FolderTarget, MemoryTarget, ServerTarget
-from app.domain.errors import RefusedError
+from app.domain.errors import RefusedError, refuse
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
@@ -796,7 +796,7 @@ def test_program_consent_required_and_kept(
     with qtbot.waitSignal(wizard.files.saved, timeout=PATIENCE_MS):
         wizard.files.store(str(saved))
     with pytest.raises(RefusedError):  # what nobody has ticked is kept nowhere
-        check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+        check_trust(read_campaign_file(saved), refuse, is_trusted=is_trusted)
 
     press_mnemonic(qtbot, wizard, "t")
     assert page.trust.isChecked()
@@ -804,10 +804,10 @@ def test_program_consent_required_and_kept(
     with qtbot.waitSignal(wizard.accepted_campaign) as started:
         press_mnemonic(qtbot, wizard, "s")
     assert format_campaign(started.args[0]) == saved.read_text()
-    check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+    check_trust(read_campaign_file(saved), refuse, is_trusted=is_trusted)
     saved.write_text(saved.read_text() + "\n")
     with pytest.raises(RefusedError):
-        check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
+        check_trust(read_campaign_file(saved), refuse, is_trusted=is_trusted)
 
 
 def test_unsaved_consent_stops_start(

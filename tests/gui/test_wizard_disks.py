@@ -1094,7 +1094,7 @@ def test_serial_retyped_for_each_campaign(
     else:
         wizard.accept()
         campaign_pages._draft = draft
-    campaign_pages.starter.failed.emit("The question for the password was dismissed.", "", 3)
+    campaign_pages.starter.failed.emit("The password prompt was cancelled.", "", 3)
     assert len(draft.parts.disks.confirmed) == 2
     campaign_pages.starter.started.emit(tmp_path)
     assert draft.parts.disks.confirmed == {}

@@ -152,7 +152,7 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     no_traceback(ended.stderr)
     examined = run_shell(campaign_bench, script, "doctor", own_mounts=True)
     assert examined.returncode == 1
-    assert "No usable PostgreSQL found." in examined.stdout
+    assert "No usable PostgreSQL was found on this machine." in examined.stdout
 
 
 # --- the user's script, pgbench and the server fail
@@ -373,7 +373,8 @@ def test_measured_without_shared_memory_room(campaign_bench: CampaignBench) -> N
     with RunFile(Path(listed["path"])) as run:
         notes = [event.message for event in run.events() if event.kind == "note"]
     assert any(
-        ("has no space for the run file, so it grows next to the data and costs some writes") in note
+        ("has no space for the run file, so it is written beside the data, which costs some extra writes")
+        in note
         for note in notes
     )
     assert any("No memory filesystem for logs" in note for note in notes)

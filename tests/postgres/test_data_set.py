@@ -61,7 +61,7 @@ def test_template_made_copied_and_replaced(campaign_bench: CampaignBench) -> Non
     assert "initdb" in commands_of(first)
     assert "initdb" not in commands_of(second), "it copies what the first one made"
     shown = campaign_bench.command("show", str(second)).stdout
-    assert "copied there" in shown
+    assert "copied to the target" in shown
     assert "caches unchanged after copying" in shown
 
     (accounts,) = [path for path in template.glob("data/base/*/PG_VERSION") if path.parent.name != "1"][:1]

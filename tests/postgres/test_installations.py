@@ -78,7 +78,7 @@ def test_silent_server_refuses_no_setting(
     silent = replace(installation, bin_directory=str(open_folder))
     with pytest.raises(SettingError) as caught:
         check_settings(small_settings([("work_mem", "8MB")]), silent, database_account, _ignore)
-    said = f"PostgreSQL {installation.version} did not answer in time whether it accepts these settings: "
+    said = f"PostgreSQL {installation.version} did not finish checking these settings in time: "
     assert caught.value.message.startswith(said)
     assert "Something is keeping this machine busy" in caught.value.hint
 

@@ -169,7 +169,9 @@ def test_memory_has_no_disks(asked: Asked, target: Target) -> None:
 def test_without_fio(asked: Asked) -> None:
     (asked.programs / "fio").unlink()
     found = asked()
-    assert found.problems == ("fio is not installed, so reads and writes were not measured.",)
+    assert found.problems == (
+        "fio is not installed, so reads and writes of the raw storage are not measured.",
+    )
     assert found.jobs == ()
     assert len(found.sync_methods) == len(FSYNC_METHODS)
     asked.nothing_is_left()

@@ -254,11 +254,11 @@ AFTER = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenan
     [
         (
             MaintenanceEnd("failed", "its time was up after 4 h", 3.0),
-            "In the phase “after”: scrub of btrfs failed: its time was up after 4 h",
+            "In the phase “after”: btrfs scrub failed: its time was up after 4 h",
         ),
         (
             MaintenanceEnd("ended", "", 3.0),
-            "In the phase “after”: scrub of btrfs failed: root's helper ended it",
+            "In the phase “after”: btrfs scrub failed: root's helper ended it",
         ),
     ],
 )
@@ -276,7 +276,7 @@ def test_failing_root_maintenance_stored_with_phase(bench: Bench, answer: Mainte
         assert (done.name, done.how) == ("btrfs-scrub", "failed")
         assert done.reason in words
         (event,) = (each for each in run.events() if each.kind == "maintenance")
-        assert event.message.startswith("scrub of btrfs failed after")
+        assert event.message.startswith("btrfs scrub failed after")
         assert summarise(run, part=1)["tps"]
 
 

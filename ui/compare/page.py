@@ -149,9 +149,9 @@ class ComparisonWriter(PlainWriter):
             self._put_swatch(content.colours[run.index], " ")
             self._put(run.name, bold=content.runs[run.index].path == content.focus)
             self._begin(indent=True)
-            self._put(" ".join(run.sentences) or tr("No data by the second."), colour=self._ink.quiet)
+            self._put(" ".join(run.sentences) or tr("No per-second data."), colour=self._ink.quiet)
         if more := len(content.runs) - len(content.described):
-            sentence = tr("{count} more; filters decide which runs are described.")
+            sentence = tr("{count} more; use filters to choose the runs described here.")
             self._line(sentence.format(count=more), colour=self._ink.quiet)
 
     def _put_swatch(self, number: int, after: str = "") -> None:
@@ -239,7 +239,6 @@ class ComparePage(QWidget):
     def _make_side(self) -> QWidget:
         side = QWidget()
         back = QPushButton(tr("← &Runs"))
-        back.setToolTip(tr("Back to library and charts"))
         back.clicked.connect(lambda _checked: self.go_back())
         self.baseline, self.cut = Choice(tr("Compare &with")), Choice(tr("Leave &out"))
         more = ((str(s), f"{number_text(s / 60, 'g')} min") for s in _MORE_CUTS_S)
@@ -248,11 +247,10 @@ class ComparePage(QWidget):
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
         )
-        self.effect.setToolTip(tr("Differences below this do not matter to you."))
         self.effect.setKeyboardTracking(False)
         form = QFormLayout()
         form.addRow(tr("Compare &with"), self.baseline)
-        form.addRow(tr("&Matters from"), self.effect)
+        form.addRow(tr("Smallest &difference of interest"), self.effect)
         form.addRow(tr("Leave &out"), self.cut)
         self.baseline.chosen.connect(self._compare)
         self.cut.chosen.connect(self._compare)

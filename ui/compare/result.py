@@ -37,7 +37,7 @@ from ui.compare.figures import TPS, known_figures, make_figure
 from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
-from ui.widgets.texts import announce, plain_label, show_tip
+from ui.widgets.texts import announce, plain_label
 
 _ROOMY: Final = 1.5
 """Height relative to the least legible one."""
@@ -205,9 +205,7 @@ class CampaignResult(QWidget):
         self.view.text.show()
         self.view.setContentsMargins(0, 0, 0, 0)
         self.view.sentence.setText(NOT_YET)
-        self.report, self.compare = QPushButton(tr("&Report …")), QPushButton(tr("&Compare"))
-        show_tip(self.report, tr("Writes a PDF of these runs."))
-        show_tip(self.compare, tr("Shows these runs in common charts, with all their figures."))
+        self.report, self.compare = QPushButton(tr("Re&port …")), QPushButton(tr("Compar&e"))
         for button, command in ((self.report, "report"), (self.compare, "compare")):
             button.setEnabled(False)
             button.clicked.connect(lambda _checked, command=command: self.wanted.emit(command))

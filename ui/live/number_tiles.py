@@ -196,7 +196,7 @@ NUMBERS: Final = (
     ),
     NumberSpec(
         "cpu",
-        tr("CPU of PostgreSQL"),
+        tr("PostgreSQL CPU"),
         "CPU",
         tr("cores"),
         lambda numbers: format_cores(numbers.cpu_server),

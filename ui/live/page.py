@@ -370,10 +370,8 @@ class LivePage(QWidget):
         self.command.setFont(self._theme.fixed_font(0.95))
         self.command.setAccessibleName(titled(tr("commands")))
         self.charts_button.setCheckable(True)
-        self.charts_button.setToolTip(tr("The last run of the campaign, second by second"))
         self.charts_button.hide()
         self.log_button.setCheckable(True)
-        self.log_button.setToolTip(tr("Events of the run, and executed programs"))
 
     def _connect(self) -> None:
         self.poller.watched.connect(self._on_watched)

@@ -166,19 +166,18 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
     Raises:
         UsageError: it is invalid.
     """
-    parser = Parser(prog=CALLED, description=tr("Opens the window."))
+    parser = Parser(prog=CALLED)
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
-    parser.add_argument("--library", type=Path, metavar="DIR", help=tr("folder of the runs"))
+    parser.add_argument("--library", type=Path, metavar="DIR")
     parser.add_argument(
         "--replay",
         nargs="+",
         default=[],
         metavar="RUN",
-        help=tr("play this run as if it were live; several race"),
     )
-    parser.add_argument("--speed", type=speed, metavar="N", help=tr("speed of the replay"))
-    parser.add_argument("--talk", action="store_true", help=tr("play on the full screen"))
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files to show"))
+    parser.add_argument("--speed", type=speed, metavar="N")
+    parser.add_argument("--talk", action="store_true")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN")
     found = parser.parse_args(list(argv))
     from app.library.entries import default_library  # noqa: PLC0415 - `--help` answers at once
     from app.library.scan import find_run  # noqa: PLC0415

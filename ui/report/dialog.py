@@ -172,7 +172,7 @@ class ReportOptionsForm(QWidget):
         self.conclusion = _text(tr("Default: the draft by pgFooting"))
         self.baseline = ElidedComboBox()
         self.baseline.addItem(tr("the first one"), "")
-        self.draft = QPushButton(tr("Take the &draft"))
+        self.draft = QPushButton(tr("Use &draft"))
         self.draft.setAutoDefault(False)
         self.draft.setEnabled(False)
         self.named = QRadioButton(tr("As they are, with serial numbers, &host, user and folders"))

@@ -81,8 +81,9 @@ _SETTINGS: Final = tr(
     "restart, which pgFooting never does there."
 )
 _RUN: Final = tr(
-    "Measure it; --ssh asks its machine for filesystem and disks, which are unknown otherwise: {command} run "
-    '{recipe!q} --server "host=db.example user=pgfooting" --as "what it lies on" --ssh db.example'
+    "Measure it; --ssh asks its machine for filesystem and disks, which are unknown "
+    'otherwise: {command} run {recipe!q} --server "host=db.example user=pgfooting" --as '
+    '"its storage" --ssh db.example'
 )
 _NEXT: Final = tr(
     "Between campaigns: stop the server, unmount, create the next filesystem on the same disk and repeat "

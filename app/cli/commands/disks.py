@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from app import COMMAND
-from app.cli.terminal.consent import ask_for_tail, is_terminal, name_of, terminal_agent
+from app.cli.terminal.consent import ask_for_tail, is_terminal, name_of, needs_option, terminal_agent
 from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.doctor.checks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
 from app.domain.disk import SpareAnswer
@@ -83,11 +83,8 @@ class ReleaseQuestion:
         if self.confirmed:
             return
         if not self.can_ask():
-            message = tr("The release must be confirmed, but there is no terminal to ask on.")
-            hint = tr("If it may be released, add: {options}")
-            options = f"--erase {disk.identity.typed_name()}"
-            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=hint.format(options=options))
-        ask_for_tail(disk, tr("Type the last {count} characters of {serial} to release it: "), self.ask)
+            raise needs_option("--erase", [disk.identity.typed_name()])
+        ask_for_tail(disk, self.ask)
 
 
 def _heading(disk: Disk) -> tuple[str, ...]:
@@ -272,7 +269,7 @@ def _description(disk: Disk) -> Iterator[str]:
     elif disk.rotational is not None and disk.bus not in _UNTRUE:
         yield tr("hard disk") if disk.rotational else tr("does not rotate")
     if disk.identity.serial:
-        yield tr("serial {serial}").format(serial=disk.identity.serial)
+        yield tr("serial number {serial}").format(serial=disk.identity.serial)
     if disk.identity.wwn:
         yield disk.identity.wwn
     if disk.is_test_device:

@@ -124,7 +124,7 @@ IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
     Column("tps", "TPS", _tps),
     Column(
         "tps_source",
-        tr("TPS by the second"),
+        tr("per-second TPS"),
         lambda run: run.tps_source or tr("not known"),
         CellKind.WORDS,
     ),
@@ -165,7 +165,7 @@ def _print_left(found: Sequence[SkippedFile], console: Console) -> None:
     left = [SkippedFile(shown(each.path), shown(each.reason), is_problem=each.is_problem) for each in found]
     problems = [each for each in left if each.is_problem]
     if problems:
-        _section(console, tr("Could not be read"))
+        _section(console, tr("Cannot be read"))
         for each in problems:
             text = each.reason if each.reason.startswith(each.path) else f"{each.path}: {each.reason}"
             print_line(console, text, style="yellow")

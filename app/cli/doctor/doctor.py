@@ -236,7 +236,7 @@ def _here(spec: FilesystemSpec, option: OptionSpec, support: Support) -> str:
     reason = unavailable(option, support.versions)
     if reason:
         return reason
-    return tr("yes, untested") if option.untested else tr("yes")
+    return tr("yes") + (tr(" (untested)") if option.untested else "")
 
 
 OPTION_COLUMNS: Final[tuple[Column[_Offered], ...]] = (

@@ -122,10 +122,10 @@ class ErasureQuestion:
         """
         open_ones = self._not_confirmed(erasure.disks)
         if open_ones and not self.can_ask():
-            raise _needs_erase(open_ones)
+            raise needs_option("--erase", map(name_of, open_ones))
         _show(erasure)
         for disk in open_ones:
-            ask_for_tail(disk, tr("Type the last {count} characters of {serial} to erase it: "), self.ask)
+            ask_for_tail(disk, self.ask)
 
     def _not_confirmed(self, disks: Sequence[Disk]) -> list[Disk]:
         confirmed: set[str] = set()
@@ -138,12 +138,11 @@ class ErasureQuestion:
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
 
 
-def ask_for_tail(disk: Disk, prompt: str, ask: Ask | None = None) -> None:
+def ask_for_tail(disk: Disk, ask: Ask | None = None) -> None:
     """Ask for the last characters of a serial number.
 
     Args:
         disk: has the serial number.
-        prompt: with placeholders for their number and the serial number.
         ask: shows a prompt and returns the typed line; None for the terminal.
 
     Raises:
@@ -152,26 +151,33 @@ def ask_for_tail(disk: Disk, prompt: str, ask: Ask | None = None) -> None:
     """
     tail = disk.identity.tail()
     serial = plain(name_of(disk))
-    prompt = prompt.format(count=len(tail), serial=serial)
-    if not _is_typed(tail, prompt, ask, tr("Stopped. Nothing was done.")):
-        message = tr("The disk {serial} was not confirmed. Nothing was touched.")
-        raise RefusedError(message.format(serial=serial))
+    prompt = tr("Type the last {count} characters of {serial} to confirm: ")
+    if not _is_typed(tail, prompt.format(count=len(tail), serial=serial), ask):
+        raise _not_confirmed(serial)
 
 
-def _is_typed(wanted: str, prompt: str, ask: Ask | None, stopped: str) -> bool:
+def _not_confirmed(name: str) -> RefusedError:
+    return RefusedError(tr("{name} was not confirmed. Nothing was done.").format(name=name))
+
+
+def _is_typed(wanted: str, prompt: str, ask: Ask | None) -> bool:
     """Return whether the user types a text, which differs from nothing, within three attempts.
 
     Raises:
-        CancelledError: end of input; the message is `stopped`.
+        CancelledError: end of input.
     """
     for _ in range(_ATTEMPTS):
-        try:
-            typed = (ask or _ask_terminal)(prompt).strip()
-        except EOFError as err:
-            raise CancelledError(stopped) from err
+        typed = _typed(prompt, ask)
         if not typed or typed == wanted:
             return bool(typed)
     return False
+
+
+def _typed(prompt: str, ask: Ask | None) -> str:
+    try:
+        return (ask or _ask_terminal)(prompt).strip()
+    except EOFError as error:
+        raise CancelledError(tr("Stopped. Nothing was done.")) from error
 
 
 def _ask_terminal(prompt: str) -> str:
@@ -192,10 +198,11 @@ def _names(disks: Sequence[Disk]) -> str:
     return tr("There are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
 
 
-def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
-    options = " ".join(shell_option("--erase", name_of(disk)) for disk in disks)
-    message = tr("This campaign erases disks, but there is no terminal to ask on. Nothing was touched.")
-    return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
+def needs_option(option: str, names: Iterable[str]) -> RefusedError:
+    """Return the error for names that must be confirmed, by an option if there is no terminal."""
+    options = " ".join(shell_option(option, name) for name in dict.fromkeys(names))
+    message = tr("This must be confirmed, but there is no terminal to ask on. Nothing was done.")
+    return RefusedError(message, hint=tr("To confirm it, add: {options}").format(options=options))
 
 
 def _show(erasure: ErasePrompt) -> None:
@@ -242,7 +249,7 @@ class LoadQuestion:
         self._check_names({server.address.name for server in servers})
         open_ones = [server for server in servers if server.address.name not in self.confirmed]
         if open_ones and not self.can_ask():
-            raise _needs_load(server.address.name for server in open_ones)
+            raise needs_option("--load", [server.address.name for server in open_ones])
         for name in dict.fromkeys(server.address.name for server in open_ones):
             self._ask_for(name)
 
@@ -262,14 +269,9 @@ class LoadQuestion:
         if not open_ones:
             return
         if not self.can_ask():
-            raise _needs_load(each.name for each in open_ones)
+            raise needs_option("--load", [each.name for each in open_ones])
         _show_contacts(open_ones)
-        try:
-            typed = (self.ask or _ask_terminal)(tr("Type yes to connect: "))
-        except EOFError as error:
-            raise CancelledError(tr("Stopped. Nothing was done.")) from error
-        if typed.strip().lower() != _YES:
-            raise RefusedError(tr("You did not agree. Nothing was started."))
+        _ask_for_yes(self.ask)
 
     def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
@@ -280,16 +282,13 @@ class LoadQuestion:
 
     def _ask_for(self, name: str) -> None:
         prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
-        if not _is_typed(name, prompt, self.ask, tr("Stopped. Nothing was done.")):
-            message = tr("The server {name} was not confirmed. Nothing was done there.")
-            raise RefusedError(message.format(name=plain(name)))
+        if not _is_typed(name, prompt, self.ask):
+            raise _not_confirmed(plain(name))
 
 
-def _needs_load(names: Iterable[str]) -> RefusedError:
-    options = " ".join(shell_option("--load", name) for name in dict.fromkeys(names))
-    message = tr("This campaign puts load on a server, but there is no terminal to ask on.")
-    hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
-    return RefusedError(message, hint=hint)
+def _ask_for_yes(ask: Ask | None) -> None:
+    if _typed(tr("Type yes to agree: "), ask).lower() != _YES:
+        raise RefusedError(tr("Stopped. Nothing was done."))
 
 
 def _show_contacts(contacts: Sequence[Contact]) -> None:
@@ -359,12 +358,7 @@ class TrustPrompt:
                 "review again, because something has changed since you ticked it."
             )
             raise RefusedError(message, hint=hint)
-        try:
-            typed = (self.ask or _ask_terminal)(tr("Type yes to let it do that: "))
-        except EOFError as error:
-            raise CancelledError(tr("Stopped. Nothing was started.")) from error
-        if typed.strip().lower() != _YES:
-            raise RefusedError(tr("You did not agree. Nothing was started."))
+        _ask_for_yes(self.ask)
 
 
 def _show_concerns(concerns: tuple[Concern, ...]) -> None:
@@ -374,7 +368,7 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
         _line(concern.what, "bold")
         _line(tr("in: {names}").format(names=", ".join(concern.configurations)), "dim")
         if concern.text in shown:
-            _line(tr("  its text is shown above"))
+            _line("  " + tr("(shown above)"))
             continue
         shown.add(concern.text)
         lines = concern.text.splitlines()

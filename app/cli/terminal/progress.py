@@ -43,7 +43,7 @@ def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
         if phase is Phase.TEARDOWN:
             return tr("dropping pgFooting's database")
     words: Mapping[Phase, str] = {
-        Phase.BASELINE: tr("benchmarking the raw storage"),
+        Phase.BASELINE: tr("fio and pg_test_fsync benchmark the raw storage"),
         Phase.PREPARE: tr("checking and preparing"),
         Phase.INITDB: tr("creating the database cluster"),
         Phase.LOAD: tr("loading the data"),
@@ -52,8 +52,8 @@ def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
         Phase.MAINTENANCE: tr("maintenance before a phase"),
         Phase.PART: tr("measuring"),
         Phase.MEASURE: tr("measuring"),
-        Phase.COLLECT: tr("collecting"),
-        Phase.TEARDOWN: tr("removing server and data"),
+        Phase.COLLECT: tr("collecting facts and figures"),
+        Phase.TEARDOWN: tr("stopping the server and removing its data"),
     }
     return words[phase]
 

@@ -32,7 +32,7 @@ from app.comparison.table import ComparisonRow, pair_samples
 from app.comparison.verdict import known_words
 from app.comparison.warnings import comparison_warnings, describe_limits
 from app.comparison.wording import format_difference, format_interval
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, compare_family
 
@@ -286,7 +286,7 @@ def _of_few(comparison: RunComparison) -> str:
     unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
         message = tr("{name}: {tps} {unit}, mean of {runs}.")
-        runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
+        runs = trn("{count} run", "{count} runs", mean.runs).format(count=mean.runs)
         return message.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
     ranked = comparison.ranked
     if len(ranked) == 2 and (sentence := ranked[1].judged.sentence):

@@ -27,7 +27,7 @@ from app.domain.text import TIB, quoted, tr
 _UNSEEN_BYTES: Final = TIB << 20
 """Size of a disk that was not looked up yet: problems of sizes are reported later."""
 
-_LOOKS_SYNCHRONISED: Final = tr("such an array looks like a synchronised one")
+_LOOKS_SYNCHRONISED: Final = tr("an array created this way looks like a synchronised one")
 
 _KEYS: Final = {
     "partition_bytes": "partition_size",

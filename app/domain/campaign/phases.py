@@ -73,7 +73,7 @@ class Background:
         return _obstacle(self.name, those, filesystems)
 
 
-PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backups (pg_basebackup)"), (BASE_BACKUP,))
+PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backup (pg_basebackup)"), (BASE_BACKUP,))
 SNAPSHOTS: Final = Background(
     "snapshot", tr("snapshots of the filesystem"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
 )

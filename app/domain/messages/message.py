@@ -21,20 +21,21 @@ from app.domain.text import number_text, tr
 
 _MEMBER: Final = tr("{node} is a member of: {of}")
 _UNKNOWN_LINE: Final = tr("unknown line in {file}: {line}")
+_IN_USE: Final = tr("{node} is in use{by}: the kernel refuses exclusive access.")
 _REFUSED: Final = tr("Refused: {what}: {evidence}.")
 
 SPARE: Final[Mapping[str, str]] = {
     # storage/inspect/pieces.py
     "disk-ends": tr("the disk ends at byte {offset}"),
     # storage/inspect/processes.py
-    "no-process-shows-mounts": tr("no process shows its mounts"),
+    "no-process-shows-mounts": tr("the mounts of processes cannot be read"),
     "mountinfo-line-unknown": _UNKNOWN_LINE.replace("{file}", "mountinfo"),
     "mount-detail": "{filesystem}, {namespace}",
     "process": tr("{program} (process {pid})"),
     # storage/inspect/records.py
-    "records-not-understood": tr("These records cannot be understood and count for nothing: {files}."),
+    "records-not-understood": tr("These records are not readable and are ignored: {files}."),
     # storage/inspect/sources.py
-    "path-absent": tr("there is no {path}"),
+    "path-absent": tr("{path} does not exist"),
     # storage/inspect/udisks_objects.py
     "of-udisks": "UDisks2: {what}",
     "udisks-smart-failing": "UDisks2: SmartFailing",
@@ -43,10 +44,10 @@ SPARE: Final[Mapping[str, str]] = {
     "swap-area-not-found": tr("swap area {area} cannot be found"),
     "btrfs-uuid": "btrfs {uuid}",
     "zfs-not-loaded": tr("ZFS is not loaded"),
-    "zfs-error": tr("ZFS is loaded, but: {error}"),
+    "zfs-error": tr("ZFS is loaded but fails: {error}"),
     "zpool-status-error": "zpool status: {error}",
     # storage/spare/content.py
-    "node-not-of-number": tr("the node is not that of {number}"),
+    "node-not-of-number": tr("the device node does not belong to {number}"),
     "open-exclusive-failed": "open({path}, O_EXCL): {reason}",
     # storage/spare/health.py
     "health-spare": tr("available spare is below its threshold"),
@@ -55,21 +56,21 @@ SPARE: Final[Mapping[str, str]] = {
     "health-read-only": tr("the medium is read-only"),
     "health-backup": tr("the backup of volatile memory failed"),
     "health-persistent-memory": tr("the persistent memory region is unreliable"),
-    "health-no-status": tr("this kind of disk gives no status"),
-    "health-log-refused": tr("the SMART log is refused"),
+    "health-no-status": tr("this kind of disk reports no status"),
+    "health-log-refused": tr("the disk does not return its SMART log"),
     "health-sanitize": tr("a sanitize operation is in progress"),
-    "health-status-not-returned": tr("SMART status is not returned"),
-    "health-exceeded": tr("SMART: a threshold is exceeded, the disk expects to fail"),
+    "health-status-not-returned": tr("the disk does not return its SMART status"),
+    "health-exceeded": tr("SMART: a threshold is exceeded; the disk predicts that it will fail"),
     "health-status-unknown": tr("SMART status is unknown: {status}"),
     # storage/spare/rule.py
     "cannot-be-told": tr("It cannot be ruled out: {unknown}"),
     "of-source": "{source}: {what}",
-    "root-can-tell": tr("Root can tell."),
+    "root-can-tell": tr("Only root can check this."),
     # storage/spare/rules.py
     "content-not-read": tr("Its content was not read."),
     # storage/spare/rules_content.py
     "blank-it": tr(
-        "To give up everything on it, for good: wipefs --all {path!q} && blkdiscard --zeroout {path!q}"
+        "To erase everything on it for good: wipefs --all {path!q} && blkdiscard --zeroout {path!q}"
     ),
     "partition-found": tr("partition {name}, {size}"),
     "udev-table": tr("udev: partition table {type}"),
@@ -79,27 +80,25 @@ SPARE: Final[Mapping[str, str]] = {
     "perhaps-changed-since-release": tr("It may have been changed since pgFooting released it."),
     "byte-not-zero": tr("byte {offset} is not zero"),
     "samples-not-zero": tr("{count} of {all} samples are not zero, the first at byte {offset}"),
-    "byte-not-zero-when-read": tr("byte {offset} is not zero, as was seen when all were read"),
+    "byte-not-zero-when-read": tr("byte {offset} is not zero (seen when every byte was read)"),
     "written-since-release": tr("the kernel has counted {size} written since then"),
     "no-bytes-since-release": tr(
-        "the kernel has counted writes since then, but no bytes, as of writes that failed"
+        "the kernel has counted writes since then, but no bytes: they may have failed"
     ),
-    "places-changed": tr(
-        "{count} of {all} secret places are not as they were left, the first at byte {offset}"
-    ),
-    "ends-changed": tr("its first and last 16 MiB are not as they were left"),
+    "places-changed": tr("{count} of {all} secret samples have changed, the first at byte {offset}"),
+    "ends-changed": tr("its first or last 16 MiB have changed"),
     "release-record-ended": tr(
-        "the record of its release on {time} held until the machine or the disk was started anew"
+        "the record of its release on {time} is void, because the machine or the disk has restarted since"
     ),
     "read-whole-disk": tr(
-        "To find out whether it holds anything but zeros: pgfooting disks --read {serial!q}"
+        "To check whether it contains anything but zeros: pgfooting disks --read {serial!q}"
     ),
     "file-names": tr("{file} names {text}"),
-    "take-out-of-file": tr("Take it out of {file}."),
-    "rule-signature": tr("It carries a filesystem or a partition table."),
-    "unknown-signature": tr("It carries a filesystem or a partition table."),
-    "rule-data": tr("It holds data that pgFooting does not know."),
-    "unknown-data": tr("It holds data that pgFooting does not know."),
+    "take-out-of-file": tr("Remove it from {file}."),
+    "rule-signature": tr("It contains a filesystem or a partition table."),
+    "unknown-signature": tr("It contains a filesystem or a partition table."),
+    "rule-data": tr("It contains data that pgFooting does not recognise."),
+    "unknown-data": tr("It contains data that pgFooting does not recognise."),
     "rule-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
     "unknown-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
     "rule-reference": tr("A configuration of this machine names it."),
@@ -125,16 +124,16 @@ SPARE: Final[Mapping[str, str]] = {
     "zoned-is": "queue/zoned is {zoned}",
     "zoned": tr("It has zones that must be written in order."),
     "same-identity": tr("{name} has the same identity {key}"),
-    "two-paths": tr("Two paths to one disk, or a copy of it: use the multipath device, or detach one."),
+    "two-paths": tr("Two paths to one disk, or its copy. Use the multipath device, or detach one of them."),
     "multipath": tr("It is one path of a multipath disk."),
     "udev-multipath": "udev: DM_MULTIPATH_DEVICE_PATH=1",
     "serial-without-wwn": tr("serial “{serial}”, no WWN"),
-    "give-virtual-serial": tr("A virtual disk gets a serial in the settings of its virtual machine."),
-    "no-identity": tr("It has no identity of its own."),
+    "give-virtual-serial": tr("For a virtual disk, set a serial number in its virtual machine."),
+    "no-identity": tr("It has no serial number or WWN of its own."),
     "field-changed": tr("{field} was {then}, is {now}"),
-    "choose-anew": tr("Look at the disks again and choose anew."),
+    "choose-anew": tr("Choose the disks again."),
     "rule-other-disk": tr("It is not the disk that was chosen."),
-    "replace-disk": tr("Replace the disk, or wait where it is busy with itself."),
+    "replace-disk": tr("Replace the disk; if it is being sanitized, wait until that ends."),
     "udisks-ignore": "{number}: udev: UDISKS_IGNORE=1",
     "rule-kind": tr("pgFooting formats whole SATA, SAS, SCSI, NVMe, virtio and Xen disks only."),
     "unknown-kind": tr("It is a device of another kind."),
@@ -143,15 +142,15 @@ SPARE: Final[Mapping[str, str]] = {
     "rule-same-identity": tr("Another disk has the same identity."),
     "unknown-same-identity": tr("Another disk has the same identity."),
     "unknown-identity": tr("It is not the disk that was chosen."),
-    "rule-warns": tr("The disk itself warns."),
-    "unknown-warns": tr("The disk itself warns."),
-    "rule-hands-off": tr("It is marked as one to keep hands off."),
-    "unknown-hands-off": tr("It is marked as one to keep hands off."),
+    "rule-warns": tr("The disk reports a problem."),
+    "unknown-warns": tr("The disk reports a problem."),
+    "rule-hands-off": tr("udev or UDisks marks it as one to ignore."),
+    "unknown-hands-off": tr("udev or UDisks marks it as one to ignore."),
     # storage/spare/rules_use.py
     "stop-array": tr("Stop the array: mdadm --stop /dev/{name!q}"),
     "close-mapping": tr(
-        "Close the mapping: cryptsetup close NAME, or vgchange "
-        "--activate n GROUP; dmsetup info /dev/{name!q} tells its name"
+        "Close the mapping: cryptsetup close NAME, or vgchange --activate n GROUP; "
+        "dmsetup info /dev/{name!q} shows its name"
     ),
     "stop-cache": tr("Stop the cache: echo 1 > /sys/block/{name!q}/bcache/stop"),
     "stop-holder": tr("Stop {name} first."),
@@ -165,19 +164,19 @@ SPARE: Final[Mapping[str, str]] = {
     "choose-hibernation": tr("Choose another device for hibernation (resume= on the kernel's command line)."),
     "hibernation": tr("hibernation"),
     "resume-device": "{number}: /sys/power/resume",
-    "folder-lies-on": tr("{folder} lies on {number}"),
+    "folder-lies-on": tr("{folder} is on {number}"),
     "evidence-through": tr("{evidence}, through {top}"),
     "system-folder": tr("system ({folder})"),
-    "run-outside": tr("Run it outside of the container."),
-    "only-container-seen": tr("only the processes of a container can be seen from here"),
-    "openers-not-told": tr("It cannot be told whether something has it open."),
-    "end-program": tr("End that program, or make it close the disk."),
+    "run-outside": tr("Run pgFooting outside the container."),
+    "only-container-seen": tr("only the processes of this container are visible"),
+    "openers-not-told": tr("It is not known whether it is open."),
+    "end-program": tr("Stop that program, or make it close the disk."),
     "detach-loop": tr("Detach it: losetup --detach {device!q}"),
-    "take-out-of-target": tr("Take it out of the target's configuration."),
-    "served": tr("served to others"),
-    "find-users": tr("Find out who uses it (lsblk, fuser, findmnt in other namespaces) and end that."),
-    "rule-held": tr("A kernel device is built on it."),
-    "unknown-held": tr("A kernel device is built on it."),
+    "take-out-of-target": tr("Remove it from the target's configuration."),
+    "served": tr("exported as a target"),
+    "find-users": tr("Find out what uses it (lsblk, fuser, findmnt in other namespaces), and stop that."),
+    "rule-held": tr("Another kernel device uses it."),
+    "unknown-held": tr("Another kernel device uses it."),
     "rule-swap": tr("It is used as swap."),
     "unknown-swap": tr("It is used as swap."),
     "rule-mounted": tr("It is mounted."),
@@ -186,19 +185,19 @@ SPARE: Final[Mapping[str, str]] = {
     "unknown-btrfs": tr("It is part of a mounted btrfs."),
     "rule-pool": tr("It is part of an imported ZFS pool."),
     "unknown-pool": tr("It is part of an imported ZFS pool."),
-    "rule-system": tr("The system itself lies on it."),
-    "unknown-system": tr("The system itself lies on it."),
-    "rule-open": tr("Something has it open."),
-    "unknown-open": tr("Something has it open."),
-    "rule-not-exclusive": tr("The kernel does not give it exclusively."),
-    "unknown-exclusive": tr("The kernel does not give it exclusively."),
+    "rule-system": tr("The running system uses it."),
+    "unknown-system": tr("The running system uses it."),
+    "rule-open": tr("It is open."),
+    "unknown-open": tr("It is open."),
+    "rule-not-exclusive": tr("The kernel refuses exclusive access to it."),
+    "unknown-exclusive": tr("The kernel refuses exclusive access to it."),
     "held-by": tr("{disk} is held by {holder}"),
     "use": "{number}: {user}",
     "use-detail": "{number}: {user} ({detail})",
     # storage/spare/spare.py
     "user-detail": "{user} ({detail})",
-    "users-not-told": tr("It cannot be told who uses it."),
-    "something-uses-it": tr("Something uses it."),
+    "users-not-told": tr("It is not known what uses it."),
+    "something-uses-it": tr("It is in use."),
 }
 
 
@@ -208,40 +207,40 @@ STORAGE: Final[Mapping[str, str]] = {
     "disk-other-than-chosen": tr("{node} is not the disk that was chosen ({fields} differ)."),
     "choose-disks-again": tr("Choose the disks again."),
     "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
-    "disk-not-exclusive": tr("{node} is in use: the kernel refuses to open it exclusively."),
+    "disk-not-exclusive": _IN_USE.replace("{by}", ""),
     "node-other-number": tr("{node} is not {number} any more."),
     # storage/checks/readback.py
-    "readback-option": tr("{option}: asked {asked}, found {found}"),
-    "readback-differs": tr("What was made is not what was asked for: {differences}."),
-    "readback-shows-nothing": tr("{command} shows nothing that is understood: nothing could be read back."),
-    "readback-no-array": tr("{node} is no md array: nothing could be read back."),
-    "readback-leave-out": tr("This kernel or tool takes the option and does not apply it: leave it out."),
+    "readback-option": tr("{option}: requested {asked}, found {found}"),
+    "readback-differs": tr("The storage does not have the requested settings: {differences}."),
+    "readback-shows-nothing": tr("The output of {command} is not understood, so nothing could be verified."),
+    "readback-no-array": tr("{node} is not an md array, so nothing could be verified."),
+    "readback-leave-out": tr("This kernel or tool accepts the option but does not apply it: remove it."),
     "nothing-mounted": tr("nothing mounted"),
     "none-of-tokens": tr("none of {tokens}"),
-    "nothing-of-it": tr("nothing of it"),
+    "nothing-of-it": tr("nothing"),
     "command-failed": tr("{command} failed (status {code}): {said}."),
     # storage/checks/queue_settings.py
     "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it has {offered}."),
     "scheduler-module": tr(
-        "Where it comes as a module of the kernel, an administrator loads that: “modprobe {scheduler!q}”, or "
-        "“modprobe {scheduler!q}-iosched”."
+        "If it is a kernel module, an administrator loads it with “modprobe "
+        "{scheduler!q}” or “modprobe {scheduler!q}-iosched”."
     ),
     "queue-not-told": tr(
-        "The kernel does not tell {setting} of {disk} (found “{found}”): it is not changed."
+        "The kernel does not report {setting} of {disk} (found “{found}”). It was not changed."
     ),
     "read-ahead-pages": tr(
-        "This kernel reads ahead whole pages of {page} KiB: {kib} KiB is no read-ahead here."
+        "This kernel reads ahead in whole pages of {page} KiB, so a read-ahead of {kib} KiB is not possible."
     ),
     "queue-left-alone": tr(
-        "{disk}: {setting} is {found} now, which somebody has set since it became {chosen}. It is left "
-        "alone; before it was {before}."
+        "{disk}: {setting} is now {found}: it was changed after pgFooting had set "
+        "{chosen}. It stays as it is; before that it was {before}."
     ),
-    "queue-not-back": tr("{disk}: {setting} could not be put back: it stays {found}, and was {before}."),
-    "skipped-queue-already": tr("it is so already"),
-    "skipped-queue-unchanged": tr("it was not changed, or is put back already"),
-    "skipped-queue-before": tr("it is as it was before"),
-    "skipped-queue-boot": tr("the machine was started anew since, and has set it anew"),
-    "skipped-queue-anew": tr("{disk} appeared anew, or is another disk: the kernel has set it anew"),
+    "queue-not-back": tr("{disk}: {setting} could not be restored to {before}; it stays {found}."),
+    "skipped-queue-already": tr("it already has this value"),
+    "skipped-queue-unchanged": tr("it was not changed, or is already restored"),
+    "skipped-queue-before": tr("it has its previous value"),
+    "skipped-queue-boot": tr("the machine has restarted since, which reset it"),
+    "skipped-queue-anew": tr("{disk} was reconnected or replaced, which reset it"),
     # storage/checks/conditions.py
     "seen-gone": "{node}: " + tr("gone"),
     "seen-content": "{node}: {what}",
@@ -261,22 +260,23 @@ STORAGE: Final[Mapping[str, str]] = {
     "seen-btrfs": "btrfs {uuid}: " + tr("mounted"),
     "seen-no-btrfs": "btrfs {uuid}: " + tr("not mounted"),
     "seen-fact": "{name}: {text}",
-    "seen-own-table": tr("{disk} has the partition table that was made"),
-    "seen-other-table": tr("{disk} has another partition table than the one that was made"),
+    "seen-own-table": tr("{disk} has the partition table that pgFooting wrote"),
+    "seen-other-table": tr("{disk} does not have the partition table that pgFooting wrote"),
     "seen-gpt": "{disk}: GPT {uuid}",
-    "seen-no-journal-guid": tr("the journal holds no GUID of the pool"),
+    "seen-no-journal-guid": tr("the journal contains no GUID of the pool"),
     "seen-part": tr("{node} is part of {holders}"),
     "seen-claimed": "{node}: " + tr("claimed"),
     "seen-free": "{node}: " + tr("free"),
     # storage/execution.py
     "os-error": "[Errno {number}] {reason}",
     "os-error-path": "[Errno {number}] {reason}: {path}",
-    "was-undone": tr("What had been made was undone."),
+    "was-undone": tr("Everything done until then was undone."),
     "cancelled-before": tr("Cancelled before: {step}."),
     "step-failed": "{step}: {reason}.",
-    "skipped-not-ours": tr("this helper has not unmounted what lies there"),
+    "skipped-not-ours": tr("this helper did not unmount it"),
     "folder-stays": tr(
-        "{path} stays: {disk} is still in use, and what others have mounted there would go with it."
+        "{path} is kept: {disk} is still in use, and removing the folder would detach "
+        "what others have mounted there."
     ),
     "skipped-since": "{disk}: {why}",
     "skipped-not-there": tr("it is not there"),
@@ -284,103 +284,106 @@ STORAGE: Final[Mapping[str, str]] = {
     "path-exists": tr("{path} exists already."),
     "kernel-says": tr("The kernel says: {lines}"),
     "step-refused": _REFUSED.replace("{what}", "{command}"),
-    "step-without-effect": tr("{step} had not the effect that it should have: {evidence}."),
-    "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not ours."),
+    "step-without-effect": tr("{step} did not have the expected effect: {evidence}."),
+    "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not pgFooting's."),
     "pool-guid-unreadable": tr("The GUID of pool {pool} cannot be read."),
     "not-all-undone": tr("Not everything could be undone."),
     "undo-failed": "{step}: {reason}",
-    "more-steps-failed": tr("({count} more steps failed after it)"),
+    "more-steps-failed": tr("(steps that failed after it: {count})"),
     # storage/system/programs.py
-    "program-time-up": tr("its time was up after {seconds:.0f} s; {said}"),
-    "program-said-nothing": tr("it said nothing"),
-    "program-missing": tr("The program {name} is in none of {folders}."),
-    "doctor-names-package": tr("pgfooting doctor says which package has it."),
+    "program-time-up": tr("it did not finish within {seconds:.0f} s; {said}"),
+    "program-said-nothing": tr("it printed nothing"),
+    "program-missing": tr("The program {name} is not in {folders}."),
+    "doctor-names-package": tr("“pgfooting doctor” names its package."),
     "cancelled-program": tr("Cancelled while {name} ran."),
-    "program-not-ended": tr("{argv} cannot be ended (process {pid}): the kernel holds it."),
+    "program-not-ended": tr("{argv} (process {pid}) cannot be killed: it waits in the kernel."),
     # storage/system/answers.py
     "disk-no-answer": tr(
-        "{node} does not answer (for {seconds:.0f} s). A process that waits for it cannot be ended."
+        "{node} has not answered for {seconds:.0f} s. A process that waits for it cannot be killed."
     ),
     # storage/system/state.py
-    "no-block-device": tr("{node} is no block device."),
+    "no-block-device": tr("{node} is not a block device."),
     # storage/system/waiting.py
-    "disk-locked": tr("{node} is locked by another program for more than {seconds:.0f} s."),
+    "disk-locked": tr("Another program has locked {node} for more than {seconds:.0f} s."),
     "node-did-not-appear": tr("{node} did not appear within {seconds:.0f} s ({found} of {size} bytes)."),
-    "sync-stands-still": tr("The synchronisation of {node} stands still ({state})."),
+    "sync-stands-still": tr("The synchronisation of {node} makes no progress ({state})."),
     "sync-goes-on": "{node}: {action}, {speed} KiB/s",
     "member-lost": tr("{node} lost its member {member}."),
     "cancelled-waiting": tr("Cancelled while waiting for {node}."),
     # storage/wiping/wipe.py
-    "holds-foreign": tr("holds {what}, not made by this session"),
-    "holds-none": tr("holds no {what} any more: somebody changed it"),
-    "holds-part": tr("holds only a part of {what}: somebody changed it"),
-    "holds-again": tr("holds {what} again, after it was wiped"),
-    "own-signature": tr("signature of ours"),
-    "holds-no-table": tr("holds no partition table of ours any more: somebody changed it"),
+    "holds-foreign": tr("contains {what}, which this session did not create"),
+    "holds-none": tr("no longer contains {what}: it was changed"),
+    "holds-part": tr("contains only a part of {what}: it was changed"),
+    "holds-again": tr("contains {what} again, after it was wiped"),
+    "own-signature": tr("pgFooting's signature"),
+    "holds-no-table": tr("no longer contains pgFooting's partition table: it was changed"),
     # storage/system/device.py
-    "node-not-exclusive": tr("{node} is in use{by}: the kernel does not give it exclusively."),
+    "node-not-exclusive": _IN_USE,
     # storage/wiping/found.py
     "labelled": tr("label {label}"),
-    "signatures-not-told": tr("What lies on {node} cannot be told: {said}."),
-    "wipefs-form-unknown": tr("wipefs lists signatures in a form that nobody knows."),
+    "signatures-not-told": tr("The content of {node} is not known: {said}."),
+    "wipefs-form-unknown": tr("The output of wipefs is not understood."),
     # storage/wiping/wipe.py
-    "skipped-no-partition": tr("there is no partition of ours"),
-    "skipped-disk-away": tr("{disk} is not here"),
-    "skipped-no-table": tr("{disk} has no partition table of ours"),
-    "array-does-not-run": tr("does not run, a disk of it is missing or failed: nobody can see what it holds"),
-    "moved-for-kernel": tr("is known to the kernel at another place than ours"),
+    "skipped-no-partition": tr("nothing of pgFooting's is there"),
+    "skipped-disk-away": tr("{disk} is missing"),
+    "skipped-no-table": tr("{disk} has no partition table of pgFooting's"),
+    "array-does-not-run": tr("does not run: a disk is missing or failed, so its content is not known"),
+    "moved-for-kernel": tr("is not where pgFooting created it"),
     "wipe-refused": _REFUSED,
-    "skipped-not-unmounted": tr("what lies there was not unmounted by this helper: it is left to a person"),
-    "skipped-nothing-ours": tr("nothing of ours is there"),
+    "skipped-not-unmounted": tr("this helper did not unmount it, so a person has to decide"),
+    "skipped-nothing-ours": tr("nothing of pgFooting's is there"),
     "signature-stays": tr("{node} still has {what}."),
-    "skipped-blank": tr("it is blank, and nothing of ours is there"),
-    "changed-since-wiped": tr("changed since our partition table was wiped"),
+    "skipped-blank": tr("it is blank"),
+    "changed-since-wiped": tr("changed since pgFooting's partition table was wiped"),
     "kept-disk-away": tr(
-        "The disk with the serial number {serial} is not here: what was made on it is kept."
+        "The disk with the serial number {serial} is missing; the storage on it stays recorded."
     ),
-    "released-when-here": tr("When it is here again, it is looked at and released: pgfooting doctor."),
-    "holds-unwiped": tr("holds a partition whose content is not wiped"),
-    "open-unseen": tr("is open, by somebody who cannot be seen"),
+    "released-when-here": tr(
+        "Connect it again: pgFooting then checks and releases it (see “pgfooting doctor”)."
+    ),
+    "holds-unwiped": tr("contains a partition whose content is not wiped"),
+    "open-unseen": tr("is open in a process that is not visible"),
     "open-hidden": tr(
-        "is open, by somebody who cannot be seen; these processes hold files that nothing names: {who}"
+        "is open in a process that is not visible; these processes have open files that "
+        "cannot be identified: {who}"
     ),
     "kept-in-use": tr("{node} is in use: {who}."),
-    "end-use": tr("End that; pgFooting then releases the disk."),
+    "end-use": tr("Stop that; pgFooting then releases the disk."),
     "kept": "{node} {reason}.",
     "nothing-written": tr("Nothing was written to it."),
     "more-not-written": tr("Nothing more is written to it."),
-    "kept-offered": tr("{node} is kept, because {why}. On it: {what}. Nothing more is written to it."),
-    "found-unmounted": tr("pgFooting did not unmount it itself, so that anybody may have used it since"),
-    "since-boot": tr("the machine was started anew since pgFooting used it"),
-    "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
-    "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
+    "kept-offered": tr("{node} is kept because {why}. It contains: {what}. Nothing more is written to it."),
+    "found-unmounted": tr("pgFooting did not unmount it itself, so it may have been used since"),
+    "since-boot": tr("the machine has restarted since pgFooting used it"),
+    "since-anew": tr("the disk was reconnected or replaced since pgFooting used it"),
+    "table-not-ours": tr("a partition table or disk ends that are not byte for byte what pgFooting wrote"),
     "release-offered": tr(
-        "If nothing of that is needed: pgfooting disks --release {serial!q} "
-        "(in the wizard: “Release disk …”)."
+        "If you need none of it: pgfooting disks --release {serial!q} (in the wizard: “Release disk …”)."
     ),
-    "changed-since-seen": tr("was changed since pgFooting saw it last"),
+    "changed-since-seen": tr("was changed since pgFooting last saw it"),
     "changed-since-shown": tr("was changed since it was shown"),
     "holds-changed-table": tr(
-        "holds a partition table that is not, byte for byte, the one that pgFooting made"
+        "contains a partition table that is not byte for byte the one that pgFooting wrote"
     ),
-    "left-alone": tr("pgFooting leaves {disk} alone as long as that is there."),
+    "left-alone": tr("pgFooting does not touch {disk} while that is on it."),
     # helper/session/lifetime.py
-    "session-expired": tr("Nobody made use of the session for {hours} hours."),
+    "session-expired": tr("The session was not used for {hours} hours."),
     # helper/storage/leftovers.py
-    "nothing-left": tr("No session has left anything on it."),
+    "nothing-left": tr("No session left anything on it."),
     "journal-session": tr("session {id}"),
     "journal-being-recovered": tr("session {id}, for {seconds:.0f} s: {step}"),
-    "journal-not-understood": tr("{path} cannot be understood, and may name it"),
-    "rule-not-given-back": tr("pgFooting used it and has not given it back."),
+    "journal-not-understood": tr("{path} is not understood and may name it"),
+    "rule-not-given-back": tr("pgFooting used it and has not released it."),
     "release-it": tr(
         "To see what is on it and release it: pgfooting disks --release {serial!q} "
         "(in the wizard: “Release disk …”)."
     ),
     "journal-aside": tr(
-        "An administrator who needs nothing of that session's disks moves the file away: mv {path!q} /root/"
+        "If nothing on that session's disks is needed, an administrator moves the file "
+        "away: mv {path!q} /root/"
     ),
     # helper/session/kept.py
-    "not-looked-at": tr("It cannot be looked at."),
+    "not-looked-at": tr("It cannot be inspected."),
     "array-unseen": tr(
         "It is one disk of the array {uuid}, whose content is not visible here and would be lost. To look "
         "first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; then mdadm --stop /dev/md/look."
@@ -389,24 +392,24 @@ STORAGE: Final[Mapping[str, str]] = {
         "It is one disk of the ZFS pool {pool}, whose content would be lost. To look first: zpool import -N "
         "-o readonly=on {pool!q}, zfs list -r {pool!q}, zpool export {pool!q}."
     ),
-    "not-as-shown": tr("{disk} is not as it was shown. Nothing was written to it."),
-    "look-again": tr("Look at it again, then decide."),
+    "not-as-shown": tr("{disk} has changed since it was shown. Nothing was written to it."),
+    "look-again": tr("Inspect it again, then decide."),
     # helper/storage/ownership.py
-    "processes-work": tr("These processes work on it: {who}."),
-    "user-unseen": tr("The user {user} has something open there that cannot be seen."),
-    "processes-hide": tr("These processes hold files that nothing names, perhaps there: {who}."),
-    "group-not-ended": tr("{group}: processes of the control group could not be ended."),
+    "processes-work": tr("These processes use it: {who}."),
+    "user-unseen": tr("The user {user} has something open there that is not visible."),
+    "processes-hide": tr("These processes have open files that cannot be identified, perhaps there: {who}."),
+    "group-not-ended": tr("{group}: processes of the control group could not be stopped."),
     # helper/storage/maintenance.py
-    "maintenance-not-ended": tr("What is under way on the storage ({name}) does not end: it is not unmade."),
+    "maintenance-not-ended": tr("The storage is not removed, because “{name}” on it does not end."),
     # helper/session/session.py
-    "helper-refused-by-kernel": tr("The helper could not go on: {reason}."),
-    "helper-try-again": tr("The disks stay refused. Mend the cause, then release them again."),
-    "helper-mistake": tr("The helper made a mistake; its journal says more."),
+    "helper-refused-by-kernel": tr("The helper could not continue: {reason}."),
+    "helper-try-again": tr("The disks stay refused. Fix the cause, then release them again."),
+    "helper-mistake": tr("The helper failed; its journal has the details."),
     # helper/session/inspection.py
     "not-read-to-end": tr("It cannot be read to its end."),
-    "written-while-read": tr("It was written while it was read."),
+    "written-while-read": tr("It was written to while it was read."),
     "writes-counted": tr("the kernel has counted writes"),
-    "not-here": tr("It is not here any more."),
+    "not-here": tr("It is missing."),
 }
 
 

@@ -63,7 +63,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("full_page_writes",),
         lambda it: it.is_off("full_page_writes") and not it.writes_whole_pages(),
-        tr("A crash can leave torn pages here, which only full page writes repair."),
+        tr("A crash can leave torn pages: full_page_writes must stay on."),
         "zfs docs; manual 19.5.1",
     ),
     ConflictRule(

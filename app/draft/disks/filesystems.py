@@ -404,8 +404,8 @@ def filesystem_cards(group: GroupDraft, made: MadeDraft, facts: StorageFacts) ->
             continue
         reasons: tuple[Reason, ...] = ()
         if level not in spec.levels:
-            message = tr("Does not support the chosen level “{level}”.").format(level=level.label)
-            reasons = (Reason(message),)
+            message = tr("{label} has no level “{level}”.")
+            reasons = (Reason(message.format(label=spec.label, level=level.label)),)
         elif facts.support is not None:
             reasons = level_availability(spec, level, facts.support).reasons
         words = tuple(f"{reason.message} {reason.remedy}".strip() for reason in reasons)

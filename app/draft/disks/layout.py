@@ -280,8 +280,8 @@ def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size:
     )
     array, facts_text, partitions = "", "", ""
     if found is None:
-        facts_text = tr("{filesystem} has no level “{level}”").format(
-            filesystem=spec_of(made).label, level=level.label
+        facts_text = tr("{label} has no level “{level}”.").format(
+            label=spec_of(made).label, level=level.label
         )
     elif problem := found.problem(count):
         facts_text = problem.rstrip(".")
@@ -340,7 +340,7 @@ def _disk(key: str, role: Role, number: int, facts: StorageFacts, size: int | No
         return DrawnDisk(title, tr("gone"), f"…{key[-4:]}", "", 0.0, there=False)
     whole = whole_disk_bytes([disk.identity.size_bytes])
     taken = min(size, whole) if size else whole
-    partition = tr("whole disk") if taken == whole else format_size(taken)
+    partition = tr("the whole disk") if taken == whole else format_size(taken)
     detail = f"…{plain_line(disk.identity.tail())} · {format_size(disk.identity.size_bytes)}"
     name = model_of(disk)
     return DrawnDisk(title, name, detail, partition, taken / max(1, disk.identity.size_bytes))

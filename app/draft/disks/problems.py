@@ -58,7 +58,7 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if parts.disks not in parts.used_disks():
         return
     if facts.listing is None:
-        yield Problem("", tr("Checking the disks of this machine …"), pending=True)
+        yield Problem("", tr("Checking this machine …"), pending=True)
         return
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
@@ -80,7 +80,7 @@ def _row_problem(row: DiskRow) -> str:
 
 def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if facts.support is None:
-        message = tr("Checking which filesystems this machine can create …")
+        message = tr("Checking this machine …")
         yield Problem("", message, pending=True)
         return
     disks, server = parts.disks, server_settings_of(parts)

@@ -164,7 +164,7 @@ def write_option(option: OptionSpec, value: OptionValue) -> str:
 def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Problem]) -> GroupChoice:
     spec, level = spec_of(made), level_of(made, len(group.disks))
     if level not in spec.levels:
-        sentence = tr("{label} has no level “{level}”: choose another filesystem or another level.")
+        sentence = tr("{label} has no level “{level}”.")
         problems.append(Problem(f"{prefix}filesystem", sentence.format(label=spec.label, level=level.label)))
     chosen, wrong = read_options(spec, made.typed)
     problems += [Problem(f"{prefix}options.{name}", sentence) for name, sentence in wrong]

@@ -448,7 +448,7 @@ def automatic_name(names: Sequence[str]) -> str:
     if not names:
         return tr("Benchmark")
     for name in (
-        tr(" against ").join(names),
+        tr(" vs ").join(names),
         tr("{first} and {count} others").format(first=names[0], count=len(names) - 1),
     ):
         if len(name) <= NAME_LIMIT:
@@ -537,7 +537,7 @@ def look_for_helper() -> Problem | None:
     return Problem(
         _DISKS,
         tr("A root helper formats the disks, and it is not installed."),
-        tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
+        tr("In pgFooting's folder, run: sudo packaging/helper install"),
     )
 
 

@@ -18,6 +18,7 @@ from app.domain.campaign.configuration import BuiltinScript, Configuration, Disk
 from app.domain.campaign.disk_target import chosen_options
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.option_texts import COMMON
 from app.domain.options.checks import is_of_today, unavailable
 from app.domain.options.filesystem_spec import FilesystemSpec, real_name, real_words
 from app.domain.options.kinds import Integer, OptionValue, Stage
@@ -69,15 +70,11 @@ OFFERED: Final = (
     SettingOffer(
         "full_page_writes",
         ("on", "off"),
-        tr("Full pages in WAL after a checkpoint; turn off only if the filesystem never tears a page."),
+        COMMON["full_page_writes"].effect,
     ),
     SettingOffer("wal_compression", ("off", "pglz", "lz4", "zstd")),
-    SettingOffer(
-        "wal_init_zero", ("on", "off"), tr("Fills new WAL files with zeros; turn off for copy on write.")
-    ),
-    SettingOffer(
-        "wal_recycle", ("on", "off"), tr("Reuses WAL files by renaming; turn off for copy on write.")
-    ),
+    SettingOffer("wal_init_zero", ("on", "off"), COMMON["wal_init_zero"].effect),
+    SettingOffer("wal_recycle", ("on", "off"), COMMON["wal_recycle"].effect),
     SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), takes_text=True),
     SettingOffer("max_wal_size", ("1GB", "4GB", "16GB"), takes_text=True),
     SettingOffer(
@@ -274,20 +271,17 @@ class _Making:
             for each in level_offers(specs, len(disks), support)
         ]
         if len(disks) > 1:
-            about = tr("How the disks are combined.")
             notes = [f"{each.label}: {each.effect}" for each in levels if each.effect]
             yield self._row(
-                RowGroup.STORAGE, f"{_DISKS}level", tr("RAID level"), about, levels, note=" ".join(notes)
+                RowGroup.STORAGE, f"{_DISKS}level", tr("RAID level"), "", levels, note=" ".join(notes)
             )
         key = f"{_DISKS}scheduler"
-        about = tr("For these disks during the runs; restored afterwards.")
         offers = [ValueOffer(value_of(key, each.value), each.value) for each in Scheduler]
-        yield self._row(RowGroup.STORAGE, key, tr("I/O scheduler"), about, offers)
+        yield self._row(RowGroup.STORAGE, key, tr("I/O scheduler"), "", offers)
         key = f"{_DISKS}read_ahead"
-        about = tr("For these disks during the runs; restored afterwards.")
         offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
         if any(spec.id != "zfs" for spec in specs):
-            yield self._row(RowGroup.STORAGE, key, titled(tr("read-ahead")), about, offers, text=True)
+            yield self._row(RowGroup.STORAGE, key, titled(tr("read-ahead")), "", offers, text=True)
         presets = {
             preset.id: preset for spec in specs for preset in spec.presets if is_of_today(spec, preset)
         }
@@ -399,8 +393,7 @@ class _Making:
         yield self._row(RowGroup.SERVER, key, tr("Settings from"), "", offers)
         key = "postgresql.checksums"
         offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
-        about = tr("Whether data pages have checksums; this also logs hint bits in WAL.")
-        yield self._row(RowGroup.SERVER, key, tr("Checksums of pages"), about, offers)
+        yield self._row(RowGroup.SERVER, key, tr("Checksums"), "", offers)
 
     def setting(self, each: SettingOffer) -> DimensionRow:
         """Return the row of a server setting."""
@@ -418,7 +411,7 @@ class _Making:
             (
                 "workload.scale",
                 tr("Scale factor"),
-                tr("Data size: about 15 MB per unit. Each size is loaded separately."),
+                "",
                 (10, 100, 1000, 10_000),
                 True,
             ),
@@ -431,7 +424,7 @@ class _Making:
             ),
             (
                 "workload.protocol",
-                tr("Query protocol"),
+                titled(tr("protocol")),
                 "",
                 tuple(each.value for each in Protocol),
                 False,
@@ -439,7 +432,7 @@ class _Making:
             (
                 "workload.rate",
                 titled(tr("rate")),
-                tr("A fixed rate in transactions per second: shows latency below full load."),
+                "",
                 (100, 500, 1000, 5000),
                 True,
             ),
@@ -456,7 +449,7 @@ class _Making:
         if key.startswith(_SETTINGS):
             offer = SettingOffer(key.removeprefix(_SETTINGS), (), "", takes_text=True)
             return self.setting(offer)
-        offers = [ValueOffer(each, each.name or tr("(unnamed)")) for each in found.values]
+        offers = [ValueOffer(each, each.name or tr("(no name)")) for each in found.values]
         about = tr("From the campaign file. Unticked values are removed.")
         return self._row(RowGroup.OTHER, key, found.name, about, offers)
 

@@ -232,9 +232,8 @@ def total_sentences(
 def _count(campaign: Campaign) -> str:
     count = len(campaign.configurations)
     if campaign.design is Design.SEQUENTIAL:
-        return trn("{count} configuration.", "{count} configurations.", count).format(
-            count=number_text(count, ",")
-        )
+        words = trn("{count} configuration", "{count} configurations", count)
+        return f"{words.format(count=number_text(count, ','))}."
     sentence = trn(
         "{count} configuration x {repeats} repeats = {runs} runs.",
         "{count} configurations x {repeats} repeats = {runs} runs.",

@@ -234,7 +234,7 @@ class BaselineMeasurement:
     def _ask_fio(self, found: IoBaseline, room: int) -> IoBaseline:
         program = shutil.which(fio.FIO, path=SEARCH_PATH)
         if program is None:
-            sentence = tr("fio is not installed, so reads and writes were not measured.")
+            sentence = tr("fio is not installed, so reads and writes of the raw storage are not measured.")
             self._problems.append(sentence)
             return found
         first, *others = FIO_JOBS

@@ -18,7 +18,7 @@ from app.dbus.helper_errors import HelperLostError
 from app.domain.campaign.configuration import PlannedRun
 from app.domain.disk import DiskIdentity
 from app.domain.disk_answers import Disk
-from app.domain.errors import CampaignError, RefusedError
+from app.domain.errors import CampaignError, refuse
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign
@@ -52,15 +52,6 @@ Confirm = Callable[[ErasePrompt], None]
 """Returns if the user agrees; raises a `RefusedError` otherwise."""
 
 
-def refuse_erasure(_erasure: ErasePrompt) -> None:
-    """Refuse: the default for callers that cannot ask.
-
-    Raises:
-        RefusedError: always.
-    """
-    raise RefusedError(tr("Erasing the disks was not confirmed; nothing was touched."))
-
-
 @dataclass(frozen=True, slots=True)
 class DiskConsent:
     """How the user is asked.
@@ -70,7 +61,7 @@ class DiskConsent:
         agent: lets polkit ask for the password as long as the block lasts.
     """
 
-    confirm: Confirm = refuse_erasure
+    confirm: Confirm = refuse
     agent: Callable[[], AbstractContextManager[None]] = nullcontext
 
 

@@ -220,7 +220,7 @@ def new_folder(library: Path, campaign: Campaign) -> Path:
             (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign), encoding="utf-8")
             return folder
     except OSError as err:
-        message = tr("{path} cannot be written: {reason}. Nothing was started.")
+        message = tr("{path} cannot be written: {reason}.") + " " + tr("Nothing was started.")
         hint = tr("Choose another folder with --library.")
         raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
     raise UsageError(

@@ -100,7 +100,7 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
         if free_bytes < reserve_bytes:
             raise TargetLostError(
                 tr("{path} is nearly full: {free} are left.").format(path=path, free=format_size(free_bytes)),
-                hint=tr("Free some space, or choose smaller data or a shorter run."),
+                hint=tr("Free some space there, or choose smaller data or a shorter run."),
             )
     log_bytes = _check_folder(site.private.path, site.private.identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:

@@ -428,7 +428,7 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
         missing.append((tr("filesystem"), tr("no file states it")))
     if environment.settings is None:
         reason = environment.no_settings or tr("no file states it")
-        missing.append((tr("settings of the server"), reason))
+        missing.append((tr("server settings"), reason))
     if not environment.version and not _server_version(candidate.summary):
         missing.append((tr("version of the server"), tr("no file states it")))
     if not environment.machine:

@@ -148,7 +148,7 @@ def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
     try:
         mode = os.stat(file if folder is None else file.name, dir_fd=folder, follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
-            reason = tr("not a regular file")
+            reason = tr("is not a regular file")
             tree.left.append(SkippedFile(str(file), reason))
             return
         member = file_member(file, folder)

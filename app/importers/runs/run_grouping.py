@@ -379,7 +379,7 @@ def _missing(table: TimeTable) -> list[tuple[str, str]]:
     if TPS in table.series:
         missing += missing_between_reports(table.t_s)
     else:
-        missing.append((tr("TPS by the second"), tr("no file states it")))
+        missing.append((tr("per-second TPS"), tr("no file states it")))
     if not any(metric.startswith("latency.p") for metric in table.series):
         missing.append((tr("latency percentiles"), tr("no file states it")))
     return missing

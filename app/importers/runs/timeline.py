@@ -415,7 +415,7 @@ def _sampling(
         message = tr("the log contains {known} of {total} transactions, in {files} files")
         reason = message.format(known=counted, total=total, files=survey.threads)
         timeline.marks.append(("partial-latencies", reason))
-        timeline.missing.append((tr("TPS by the second"), reason))
+        timeline.missing.append((tr("per-second TPS"), reason))
     elif sampling.missing:
         message = tr("{count} of {total} transactions are not in the log")
         timeline.marks.append(("partial-latencies", message.format(count=sampling.missing, total=total)))
@@ -495,7 +495,7 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
     if by_second is not None and len(by_second.t_s):
         timeline.missing += missing_between_reports(by_second.t_s)
     if not timeline.has_tps:
-        if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
+        if not any(source == tr("per-second TPS") for source, _ in timeline.missing):
             reason = tr("there is no per-second data")
-            timeline.missing.append((tr("TPS by the second"), reason))
+            timeline.missing.append((tr("per-second TPS"), reason))
         timeline.marks.append(("mean-only", tr("there is no per-second data")))

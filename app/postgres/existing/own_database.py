@@ -276,7 +276,7 @@ def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) ->
             for setting, value in settings:
                 row = connection.execute(_SHOWN.encode(), (setting, setting.lower())).fetchone()
                 if row is None or not row[1]:
-                    found = "(" + tr("unknown") + ")" if row is None else shown(row[0])
+                    found = "(" + tr("not known") + ")" if row is None else shown(row[0])
                     message = tr("{name} is {found} instead of {value}. Nothing was measured.")
                     raise SettingError(message.format(name=setting, found=found, value=value))
     except ANSWER_ERRORS as error:

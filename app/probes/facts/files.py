@@ -139,7 +139,7 @@ def _resident_pages(pages: mmap.mmap, length: int) -> int:
     finally:
         del first  # a mapping that somebody points into cannot be closed
     if failed:
-        raise ProbeUnavailable(tr("mincore failed: {reason}").format(reason=reason))
+        raise ProbeUnavailable(tr("{label} failed: {reason}").format(label="mincore", reason=reason))
     return bytes(answer).translate(_RESIDENT).count(1)
 
 

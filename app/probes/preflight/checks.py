@@ -397,7 +397,7 @@ def check_memory(context: PreflightContext) -> Found:
     needed = context.needed_bytes
     if total and available < max(LOW_MEMORY_SHARE * total, needed):
         message = tr("Only {available} of {total} memory is available.")
-        hint = tr("End other programs.")
+        hint = tr("End programs that use memory, or choose smaller data.")
         yield _finding(
             "low-memory", message, hint, available_bytes=available, total_bytes=total, needed_bytes=needed
         )

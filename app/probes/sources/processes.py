@@ -346,7 +346,7 @@ class KernelThreadsProbe(Probe):
     """
 
     id = "kernel-threads"
-    label = tr("CPU of kernel threads")
+    label = tr("kernel CPU")
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:
         self._proc = proc
@@ -513,7 +513,7 @@ class RunQueueProbe(Probe):
     """Processes that wait for a CPU."""
 
     id = "run-queue"
-    label = tr("Waiting for CPUs")
+    label = tr("Processes waiting for a CPU")
     of_machine = False  # pgbench's processes are here, wherever the server is
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:

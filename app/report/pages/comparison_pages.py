@@ -33,6 +33,7 @@ from app.report.run_tables import (
     charts_of,
     key_of,
     longest_s,
+    more_under,
     overlay,
     table_size,
     telling_figures,
@@ -142,7 +143,7 @@ def _others(conditions: Sequence[ReportedCondition]) -> Iterator[Block]:
     lines = tuple(replace(row, look=None) for row in table.rows)
     yield ReportTable(choose(table.columns, wanted), lines, lines=2, size=TableSize.SMALL)
     if len(rows) > MANY:
-        yield Text(TextRole.NOTE, tr("{count} more are under “Runs”.").format(count=len(rows) - MANY))
+        yield Text(TextRole.NOTE, more_under(len(rows) - MANY, titled(tr("runs"))))
 
 
 _OF_OTHERS: Final = (
@@ -168,8 +169,7 @@ def _list(condition: ReportedCondition, *, is_shown: bool) -> Iterator[Block]:
     if condition.name or (not is_shown and len(configurations) <= _MOST_BARS):
         yield bar_figure(configurations[:_MOST_BARS])
     if len(configurations) > _MOST_ROWS:
-        more = len(configurations) - _MOST_ROWS
-        yield Text(TextRole.NOTE, tr("{count} more are under “Runs”.").format(count=more))
+        yield Text(TextRole.NOTE, more_under(len(configurations) - _MOST_ROWS, titled(tr("runs"))))
     if len(configurations) > MOST_DRAWN:
         yield from telling_figures(configurations, {})
         return
@@ -372,7 +372,11 @@ def _rules(found: Findings) -> Iterator[tuple[str, str]]:
     yield (
         tr("3. Only like is compared with like"),
         tr(
-            "Runs that differ in transactions, scale, clients, rate or machine are never compared. "
+            "Configurations are compared under the same transactions, scale, clients, rate and machine. If a "
+            "campaign varies only one of these conditions, its levels are compared; never transactions."
+        )
+        + " "
+        + tr(
             "Disturbed runs are excluded if enough others remain. A configuration that may lose commits is "
             "not ranked."
         ),

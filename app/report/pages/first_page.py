@@ -35,6 +35,7 @@ from app.report.run_tables import (
     common,
     days,
     mean_words,
+    more_under,
     sources,
     speed_table,
     table_size,
@@ -227,7 +228,7 @@ def bars_of(named: Sequence[tuple[str, str, ReportedConfiguration]]) -> BarFigur
     sentences.append(tr("Source: the runs listed under “Runs”."))
     headings = tuple(heading for heading, *_ in named)
     label = titled(tr("transactions per second"))
-    return BarFigure(label, tr("more is better"), bars, " ".join(sentences), headings)
+    return BarFigure(label, tr("higher is better"), bars, " ".join(sentences), headings)
 
 
 def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
@@ -298,13 +299,7 @@ def _weakened(found: Findings, options: ReportOptions) -> Iterator[Block]:
     for sentence in sentences[:most]:
         yield Text(TextRole.SMALL, _cut(sentence) if whole else sentence)
     if len(sentences) > most:
-        count = len(sentences) - most
-        more = trn(
-            "{count} more caveat is under “{section}”.",
-            "{count} more caveats are under “{section}”.",
-            count,
-        )
-        yield Text(TextRole.SMALL, more.format(count=count, section=tr("Pairs and caveats")))
+        yield Text(TextRole.SMALL, more_under(len(sentences) - most, tr("Pairs and caveats")))
 
 
 def reservations(found: Findings) -> list[str]:

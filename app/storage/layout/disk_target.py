@@ -168,7 +168,7 @@ def filesystem_availability(spec: FilesystemSpec, support: Support) -> Availabil
 def level_availability(spec: FilesystemSpec, level: Level, support: Support) -> Availability:
     """Return whether a filesystem can be created here with a level."""
     if level not in spec.levels:
-        message = tr("{label} has no level {level}.").format(label=spec.label, level=level)
+        message = tr("{label} has no level “{level}”.").format(label=spec.label, level=level)
         return Availability((Reason(message),))
     reasons = filesystem_availability(spec, support).reasons
     if spec.assembler(level) is Assembler.MD:
@@ -220,7 +220,7 @@ def _kernel_reasons(
 ) -> Iterable[Reason]:
     for name in modules:
         if support.registered is None:
-            yield Reason(tr("/proc/filesystems cannot be read: what the kernel knows is not known."))
+            yield Reason(tr("/proc/filesystems cannot be read, so the kernel's filesystems are not known."))
         elif name not in support.registered and name not in support.present:
             yield from _module_reasons(name, support, remedy)
 
@@ -231,16 +231,16 @@ def _module_reasons(name: str, support: Support, special: KernelRemedy | None) -
     if name in support.loadable:
         if support.loading_disabled:
             message = tr(
-                "The kernel may load no module any more (kernel.modules_disabled), and {name} is not loaded."
+                "Kernel modules can no longer be loaded (kernel.modules_disabled), and {name} is not loaded."
             )
             yield Reason(message.format(name=shown), tr("Restart the machine."))
         return
     if not support.modules_installed:
-        message = tr("Kernel {release} has no {name} built in, and none of its modules are installed.")
-        remedy = tr("After an update of the kernel a restart helps; else install the modules of this kernel.")
+        message = tr("Kernel {release} has no {name}: its modules are not installed.")
+        remedy = tr("Restart after a kernel update; otherwise install the modules of this kernel.")
         yield Reason(message.format(release=release, name=shown), remedy, lasting=True)
         return
-    message = tr("Kernel {release} has no {name}: neither built in nor as a module.")
+    message = tr("Kernel {release} has no {name}.")
     words, package = _kernel_remedy(special, release)
     yield Reason(message.format(release=release, name=shown), words, package, lasting=not package)
 
@@ -249,8 +249,8 @@ def _kernel_remedy(special: KernelRemedy | None, release: str) -> tuple[str, str
     if special and (parse_version(release) or ()) >= special.from_version:
         return special.words, special.package
     if "cloud" in release:
-        return tr("Debian's cloud kernel leaves it out: install the ordinary one."), "linux-image-amd64"
-    return tr("Start a kernel that has it."), ""
+        return tr("Debian's cloud kernel does not include it: install the ordinary one."), "linux-image-amd64"
+    return tr("Boot a kernel that has it."), ""
 
 
 def _program_reasons(programs: Iterable[Program], support: Support) -> Iterable[Reason]:

@@ -341,7 +341,7 @@ def test_folder_instead_of_file(tmp_path: Path) -> None:
 
 def test_fifo_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    assert "not a regular file" in file_refusal(tmp_path / "fifo")
+    assert "is not a regular file" in file_refusal(tmp_path / "fifo")
 
 
 def test_oversized_file_refused_unread(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ from app.campaign_file.trust import (
     campaign_digest,
     check_trust,
     find_concerns,
-    refuse_concerns,
 )
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import ServerTarget
-from app.domain.errors import RefusedError
+from app.domain.errors import RefusedError, refuse
 
 HARMLESS = 'name = "Mine"\ntarget.memory = {}\n[postgresql.settings]\nwork_mem = "5MB"\nfsync = false\n'
 COMMAND = HARMLESS + 'archive_command = "touch /tmp/x"\n'
@@ -74,7 +73,7 @@ def test_script_outside_folder(
     if is_outside:
         assert "is outside the campaign's folder" in found[0].what
         with pytest.raises(RefusedError) as caught:
-            check_trust(file, refuse_concerns, is_trusted=lambda _: False)
+            check_trust(file, refuse, is_trusted=lambda _: False)
         assert "S3CRET" not in f"{found}{caught.value}"
 
 
@@ -213,8 +212,8 @@ def test_no_question_when_harmless_or_agreed(tmp_path: Path) -> None:
 
 
 def test_who_has_no_way_to_ask_refuses(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="nothing was started"):
-        check_trust(read(tmp_path, COMMAND), refuse_concerns, is_trusted=lambda _: False)
+    with pytest.raises(RefusedError, match="Nothing was done"):
+        check_trust(read(tmp_path, COMMAND), refuse, is_trusted=lambda _: False)
     assert [path.name for path in tmp_path.iterdir()] == ["campaign.toml"]
 
 

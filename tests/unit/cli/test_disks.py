@@ -40,14 +40,14 @@ SPARE = Disk(
     answer=SpareAnswer.SPARE,
     rotation_rpm=7200,
 )
-WIPING = "To give up everything on it, for good: wipefs --all /dev/sdb && blkdiscard --zeroout /dev/sdb"
+WIPING = "To erase everything on it for good: wipefs --all /dev/sdb && blkdiscard --zeroout /dev/sdb"
 REFUSED = dataclasses.replace(
     SPARE,
     answer=SpareAnswer.NOT_SPARE,
     refusals=(
-        DiskRefusal("D08", "It carries a filesystem or a partition table.", "gpt, at byte 512", WIPING),
+        DiskRefusal("D08", "It contains a filesystem or a partition table.", "gpt, at byte 512", WIPING),
         DiskRefusal(
-            "D08", "It carries a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING
+            "D08", "It contains a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING
         ),
         DiskRefusal(
             "D11", "A configuration of this machine names it.", "/etc/fstab names /dev/sdb1", "Take it out."
@@ -70,14 +70,14 @@ def lines_without_style(text: str) -> list[str]:
 
 def test_spare_disk_line() -> None:
     assert shown(Listing((SPARE,), (), as_root=True)) == (
-        "✔ sdb  spare  ST4000NM0033, 3.64 TiB, sata, 7200 rpm, serial Z1D0ABCD, naa.5000c500a1b2c3d4\n"
+        "✔ sdb  spare  ST4000NM0033, 3.64 TiB, sata, 7200 rpm, serial number Z1D0ABCD, naa.5000c500a1b2c3d4\n"
     )
 
 
 def test_reasons_grouped_remedies_once() -> None:
     lines = shown(Listing((REFUSED,), (), as_root=True)).splitlines()
     assert lines[1:] == [
-        "  D08 It carries a filesystem or a partition table. gpt, at byte 512; partition sdb1, 3.6 TiB",
+        "  D08 It contains a filesystem or a partition table. gpt, at byte 512; partition sdb1, 3.6 TiB",
         f"      → {WIPING}",
         "  D11 A configuration of this machine names it. /etc/fstab names /dev/sdb1",
         "      → Take it out.",
@@ -180,7 +180,7 @@ def test_disk_with_leftovers_names_release_command() -> None:
 def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
     kept = DiskRefusal(
-        "D18", "pgFooting used it and has not given it back.", "xfs, label PRECIOUS", "Ask again then."
+        "D18", "pgFooting used it and has not released it.", "xfs, label PRECIOUS", "Ask again then."
     )
     asked: list[list[DiskIdentity]] = []
 
@@ -202,7 +202,7 @@ def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "ask_root", lambda _disks: {})
     file.truncate(0)
     assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
-    assert "D08 It carries" in file.getvalue()
+    assert "D08 It contains" in file.getvalue()
 
 
 @pytest.mark.parametrize("serial", ["S1", "$(touch x) 'y'"])

@@ -22,5 +22,5 @@ def test_missing_fio_install_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "ask_program", refuse)
     check = checks.baseline_check()
     assert check.works is False
-    assert "no reads and writes" in check.message
+    assert "reads and writes of the raw storage are not measured" in check.message
     assert "package fio" in check.hint

@@ -33,11 +33,15 @@ def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
     window, reports = checks.qt_checks()
-    assert _printed(window) == ("window", False, "Not installed: PySide6, pyqtgraph.")
+    assert _printed(window) == (
+        "window",
+        False,
+        "Needed for the window and not installed: PySide6, pyqtgraph.",
+    )
     assert _printed(reports) == (
         "reports",
         False,
-        "Not installed: PySide6, pypdf.",
+        "Needed for reports and pictures and not installed: PySide6, pypdf.",
     )
     assert "`packaging/run` installs what it needs" in window.hint
 
@@ -47,7 +51,7 @@ def test_missing_libraries_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     for check in checks.qt_checks():
         assert check.works is False
-        assert "Not installed: libEGL.so.1, libGL.so.1" in check.message
+        assert "not installed: libEGL.so.1, libGL.so.1" in check.message
 
 
 def test_window_and_reports_status() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from app.cli.terminal.consent import ErasureQuestion
 from app.domain.disk import InspectionReport
-from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
-from app.execution.disks.session import DiskConsent, ErasePrompt, refuse_erasure
+from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError, refuse
+from app.execution.disks.session import DiskConsent, ErasePrompt
 from tests.unit.storage.test_disk_target import machine
 
 DISKS = tuple(machine(10**12, 2 * 10**12))
@@ -68,7 +68,7 @@ def test_wrong_word_asked_again() -> None:
     "lines", [("no", "no", "no"), ("",), ("IAL1", "\n"), ("IAL1", "IAL1", "1", "SERIAL2")]
 )
 def test_unconfirmed_disk_refused(lines: tuple[str, ...]) -> None:
-    with pytest.raises(RefusedError, match="Nothing was touched") as caught:
+    with pytest.raises(RefusedError, match="Nothing was done") as caught:
         question(Person(*lines))(ERASURE)
     assert caught.value.exit_status == ExitStatus.REFUSED
 
@@ -108,4 +108,4 @@ def test_unnamed_disk_cannot_be_confirmed() -> None:
 def test_who_cannot_ask_agrees_to_nothing() -> None:
     with pytest.raises(RefusedError, match="was not confirmed"):
         DiskConsent().confirm(ERASURE)
-    assert DiskConsent().confirm is refuse_erasure
+    assert DiskConsent().confirm is refuse

@@ -67,7 +67,7 @@ def test_unreadable_file_fails_and_is_named(tmp_path: Path, capsys: pytest.Captu
     (folder / "more.tgz").write_bytes(b"\x1f\x8bnothing")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 1
     output = capsys.readouterr().out
-    assert "Could not be read" in output
+    assert "Cannot be read" in output
     assert f"{folder}/more.tgz is" in output
 
 

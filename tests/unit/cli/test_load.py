@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.cli.terminal.consent import LoadQuestion
-from app.domain.errors import CancelledError, RefusedError, UsageError
-from app.execution.servers import Contact, LoadConsent, OpenServer, refuse_load
+from app.domain.errors import CancelledError, RefusedError, UsageError, refuse
+from app.execution.servers import Contact, LoadConsent, OpenServer
 from tests.unit.cli.test_erasure import Person
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 
@@ -60,7 +60,7 @@ def test_empty_answer_is_no_consent() -> None:
     with pytest.raises(RefusedError):
         LoadConsent().confirm([SERVER])
     with pytest.raises(RefusedError):
-        refuse_load([])
+        refuse([])
 
 
 def test_connection_target_confirmed_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_connection_target_confirmed_first(capsys: pytest.CaptureFixture[str]) -
     assert shown.out == ""
     for words in ("db:5432  (host=db user=bench)", "over ssh: gate", "PGPASSWORD to any server"):
         assert words in shown.err
-    with pytest.raises(RefusedError, match="Nothing was started"):
+    with pytest.raises(RefusedError, match="Nothing was done"):
         question(Person("no\n")).contact([CONTACT])
     with pytest.raises(CancelledError, match="Nothing was done"):
         question(Person()).contact([CONTACT])
@@ -94,7 +94,7 @@ def test_different_host_not_connected() -> None:
 
 
 def test_no_prompt_means_no_connection() -> None:
-    with pytest.raises(RefusedError, match="nothing was sent there"):
+    with pytest.raises(RefusedError, match="Nothing was done"):
         LoadConsent().contact([CONTACT])
 
 

@@ -59,7 +59,7 @@ def test_json_each_run_once(runs: Path, tmp_path: Path, call: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("report", "a folder", "-o", "out.png"), 2, "does not end with .pdf"),
+        (("report", "a folder", "-o", "out.png"), 2, "must be one of: .pdf"),
         (("report", "a folder", "-o", "no/out.pdf"), 2, "does not exist"),
         (("report", "nothing", "-o", "out.pdf"), 2, "nothing"),
         (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
@@ -67,7 +67,7 @@ def test_json_each_run_once(runs: Path, tmp_path: Path, call: Command) -> None:
         (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
         (("report", "a folder/loop.footing", "-o", "out.pdf"), 2, "does not exist"),
         (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
-        (("export", "a folder", "-o", "there.pdf"), 2, "an export ends with .csv, .json, .png, .svg"),
+        (("export", "a folder", "-o", "there.pdf"), 2, "must be one of: .csv, .json, .png, .svg"),
         (("export", "a folder", "-o", "there.csv"), 3, "not touched"),
         (("export", "a folder", "-o", "there.svg"), 3, "not touched"),
         (("export", "a folder/text.footing", "-o", "out.svg"), 1, "not a pgFooting run file"),

@@ -114,7 +114,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "one.footing", Shape(seconds=30))
 
 
-LIMITED = "Limited by writing and flushing WAL: time of the sessions:"
+LIMITED = "Limited by writing and flushing WAL: session time:"
 UNSHOWN = "These figures cannot show: "
 
 
@@ -125,7 +125,7 @@ def test_report_first_page_limits(run: Path) -> None:
     assert [text for text in first if text.startswith(LIMITED)]
     [found] = [text for text in first if UNSHOWN in text]
     assert "other workloads than tpcb-like" in found
-    assert "when they began is not known" in found  # the run holds no checkpoint, not even of the settling
+    assert "their start times are not known" in found  # the run holds no checkpoint, not even of the settling
 
 
 def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,7 +153,9 @@ def test_usable_disks_first_others_with_reason() -> None:
 def test_spare_looking_disk_not_buried() -> None:
     denied = "/dev/sdb: Permission denied"
     questions = tuple(
-        DiskRefusal(rule, f"It cannot be told {what}.", f"disk.content: {denied}", "Root can tell.")
+        DiskRefusal(
+            rule, f"It cannot be told {what}.", f"disk.content: {denied}", "Only root can check this."
+        )
         for rule, what in (("D08", "what lies on it"), ("D08b", "whether it is blank"))
     )
     (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))

@@ -82,7 +82,7 @@ def problems_of(parts: DraftParts) -> list[tuple[Step, str, str]]:
 
 def test_first_look_defaults() -> None:
     campaign = campaign_of(first_parts())
-    assert campaign.name == "Folder against memory"
+    assert campaign.name == "Folder vs memory"
     assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
     assert [each.name for each in campaign.configurations] == ["folder", "memory"]
     assert {each.workload for each in campaign.configurations} == {Workload(duration_s=30, warmup_s=5)}
@@ -278,7 +278,7 @@ def test_no_script_at_all_is_refused() -> None:
     [
         ([], "Benchmark"),
         (["folder"], "Folder"),
-        (["a", "b", "c"], "A against b against c"),
+        (["a", "b", "c"], "A vs b vs c"),
         (["ext4", "x" * 80], "Ext4 and 1 others"),
         (["x" * 80, "y"], "Comparison of 2 configurations"),
     ],

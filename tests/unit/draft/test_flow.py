@@ -79,7 +79,7 @@ def test_default_flow_has_five_steps() -> None:
 def test_pending_answer_blocks_step() -> None:
     flow = flow_here()
     assert not flow.advance()
-    assert flow.reason() == "Checking the targets …"
+    assert flow.reason() == "Checking this machine …"
     agree(flow.draft, Step.WHERE)
     assert flow.advance()
 

@@ -88,9 +88,9 @@ def test_helper_commands_shown_ours_labelled() -> None:
     plan = plan_of(DiskTarget(DATA))
     (found,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
     assert (found.action, found.text) == (LineAction.ROOT, "mdadm --create\n# waits")
-    assert "own words" in found.comment
+    assert "by the helper" in found.comment
     (ours,) = storage_commands(plan, {}, SPARE)
-    assert "As root, in pgFooting's words (none from the helper yet)" in ours.comment
+    assert "As root, as listed by pgFooting (the helper has not answered yet)" in ours.comment
     assert "mkfs.xfs" in ours.text
     assert "00000000" not in ours.text
     (gone,) = storage_commands(plan, {}, SPARE[:2])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import read_campaign_file
-from app.campaign_file.trust import check_trust, refuse_concerns
+from app.campaign_file.trust import check_trust
 from app.campaign_file.writer import format_campaign
-from app.domain.errors import RefusedError
+from app.domain.errors import RefusedError, refuse
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import DraftEnvironment, Step
 from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, TrustQuestion, answer
@@ -63,7 +63,7 @@ def _runner_asks(tmp_path: Path, draft: CampaignDraft) -> bool:
     path = tmp_path / "launched.toml"
     path.write_text(format_campaign(draft.to_campaign()))
     try:
-        check_trust(read_campaign_file(path), refuse_concerns, is_trusted=is_trusted)
+        check_trust(read_campaign_file(path), refuse, is_trusted=is_trusted)
     except RefusedError:
         return True
     return False

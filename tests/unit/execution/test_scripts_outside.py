@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import CampaignFile, read_campaign_file
-from app.campaign_file.trust import check_trust, find_concerns, refuse_concerns
+from app.campaign_file.trust import check_trust, find_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import with_drawn_order
-from app.domain.errors import RefusedError
+from app.domain.errors import RefusedError, refuse
 from app.execution import campaign as campaigns
 from app.execution import launch
 from app.execution.resume.begun import new_folder
@@ -29,7 +29,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CampaignFile:
 
 
 def check(path: Path) -> None:
-    check_trust(read_campaign_file(path), refuse_concerns, is_trusted=is_trusted)
+    check_trust(read_campaign_file(path), refuse, is_trusted=is_trusted)
 
 
 def test_kept_scripts_not_asked_about(tmp_path: Path, file: CampaignFile) -> None:

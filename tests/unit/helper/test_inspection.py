@@ -217,7 +217,7 @@ def test_write_while_reading_leaves_no_record(disks: Disks) -> None:
 
     answer, reasons, _ = reading(disks, progress=progress)
     assert answer == "not spare"
-    assert reasons[0][1] == "It was written while it was read."
+    assert reasons[0][1] == "It was written to while it was read."
     assert records(disks) == {}
 
 

@@ -122,7 +122,7 @@ def test_member_that_shows_nothing(member: FoundSignature, command: str) -> None
 
 
 def test_array_that_runs_is_an_obstacle() -> None:
-    user = User("A kernel device is built on it.", "md127", "Stop the array: mdadm --stop /dev/md127")
+    user = User("Another kernel device uses it.", "md127", "Stop the array: mdadm --stop /dev/md127")
     found = shown(Leftovers(offered(MEMBER), users=(user,)))
     assert found.obstacles == (DiskRefusal("D18", user.message, user.evidence, user.remedy),)
     assert "Stop the array: mdadm --stop /dev/md127" in obstacle_words(found)
@@ -135,4 +135,4 @@ def test_outcome_is_what_was_done(is_wiped: bool, outcome: str) -> None:  # noqa
     assert released(leftovers) == (outcome, "")
     leftovers.seen = replace(leftovers.seen, digest="another")
     assert released(leftovers)[0] == "kept"
-    assert "not as it was shown" in released(leftovers)[1]
+    assert "has changed since it was shown" in released(leftovers)[1]

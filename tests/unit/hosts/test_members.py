@@ -62,7 +62,7 @@ def faulty(folder: Path) -> None:
         (replaced, "the disk was disconnected, or another one is in its place."),
         (offline, "the kernel has given the disk up (state “offline”)."),
         (gone, "the disk is gone."),
-        (faulty, "the array md127 has given the disk up as faulty."),
+        (faulty, "the array md127 has marked the disk as faulty."),
     ],
 )
 def test_changed_disk_by_node_and_serial(

@@ -140,7 +140,7 @@ def test_any_text_about_zfs(text: str) -> None:
 def test_f23(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     imported = only(bring_in(tmp_path, FOREIGN / "F23-settings"))
     assert "unsafe" in imported.marks
-    assert "settings of the server" not in dict(imported.missing)
+    assert "server settings" not in dict(imported.missing)
     with RunFile(imported.path) as run:
         found = {(each.name, each.value) for each in run.metadata.settings}  # type: ignore[union-attr]
     assert found == {("fsync", "off"), ("full_page_writes", "off")}
@@ -182,7 +182,7 @@ def test_damaged_table_is_no_mistake(tmp_path: Path, row: str) -> None:
     (tmp_path / "out.txt").write_text(summary_text(600, 10.0, seconds=60))
     (tmp_path / "settings.csv").write_bytes(f"name,setting\n{row}".encode())
     imported = only(bring_in(tmp_path / "library", tmp_path))
-    assert "settings of the server" in dict(imported.missing)
+    assert "server settings" in dict(imported.missing)
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "\u00b2", "-9", "0x10"])
@@ -240,7 +240,7 @@ def test_several_files_tell_nothing(tmp_path: Path) -> None:
     for name in ("postgresql-a.conf", "postgresql-b.conf"):
         (tmp_path / name).write_text(CONF)
     imported = only(bring_in(tmp_path / "library", tmp_path))
-    assert "is unknown" in dict(imported.missing)["settings of the server"]
+    assert "is unknown" in dict(imported.missing)["server settings"]
     assert "unsafe" not in imported.marks
 
 

@@ -106,7 +106,7 @@ def test_row_without_folder_is_a_mean(vondra: ImportReport) -> None:
     assert row.tps == 70196.843108
     assert set(row.marks) == {"imported", "mean-only"}
     missing = dict(row.missing)
-    assert missing["TPS by the second"] == "there is no per-second data"
+    assert missing["per-second TPS"] == "there is no per-second data"
     with RunFile(row.path) as run:
         assert run.series() == ()
         assert run.summary()["transactions"] is None

@@ -163,8 +163,8 @@ def test_garbage_links_and_run_files_skipped(tmp_path: Path) -> None:
     reasons = {Path(each.path).name: each.reason for each in report.left}
     assert reasons == {
         "noise": "was not written by pgbench or a known benchmark",
-        "link": "not a regular file",
-        "pipe": "not a regular file",
+        "link": "is not a regular file",
+        "pipe": "is not a regular file",
         "data.zip": "an unsupported or nested archive: unpack it",
         "run.footing": "is a run file already: open it, or copy it into the library",
     }

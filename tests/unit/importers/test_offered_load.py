@@ -50,7 +50,7 @@ def test_rate_and_limit_from_pgbench_output(
     facts = imported(tmp_path, version, scenario)
     assert facts.load == load
     values = {item.name: item.value for item in facts.properties if item.topic == "Workload"}
-    assert values.get("target rate") == ("unknown" if load.kind is LoadKind.RATE else None)
+    assert values.get("target rate") == ("not known" if load.kind is LoadKind.RATE else None)
     assert values.get("latency limit, ms") == (f"{load.limit_ms:.0f}" if load.limit_ms else None)
 
 
@@ -64,7 +64,7 @@ def test_load_unknown_without_transactions() -> None:
 def test_rate_limited_and_unlimited_not_repeats(tmp_path: Path) -> None:
     runs = [imported(tmp_path, "15", "rate"), imported(tmp_path, "15", "plain")]
     differences = {each.name: [one.value for one in each.variants] for each in what_differs(runs).differences}
-    assert differences["target rate"] == ["unknown", "none"]
+    assert differences["target rate"] == ["not known", "none"]
 
 
 def test_unknown_rates_not_repeats(tmp_path: Path) -> None:

@@ -88,5 +88,5 @@ def test_f10(tmp_path: Path) -> None:
         text = " ".join(each.words for each in read_limitations(run))
         assert summarise(run)["checkpoint_cycles"] is None
     assert "none began" not in text
-    assert "when they began is not known" in text
+    assert "their start times are not known" in text
     assert "no-checkpoint-cycle" not in imported.marks

@@ -53,7 +53,7 @@ def test_good_runs_beside_bad_files(tmp_path: Path) -> None:
     assert "format 99" in problems["newer"]
     assert "not a pgFooting run file" in problems["foreign"]
     assert "No such file" in problems["dangling"]
-    assert "not a regular file" in problems["fifo"]
+    assert "is not a regular file" in problems["fifo"]
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ def test_runs_without_samples_named(tmp_path: Path) -> None:
     found = runs_of(tmp_path, [Shape(seconds=20, seed=number) for number in range(3)])
     race = make_race([(without_seconds(found[0]), 0), (found[1], 1), (found[2], 2)])
     assert [run.name for run in race.runs] == ["fs1 #1", "fs2 #1"]
-    assert race.left_out == ("fs0 #1 is not in the race: it has no TPS by the second.",)
-    with pytest.raises(UsageError, match="at least two runs with TPS by the second"):
+    assert race.left_out == ("fs0 #1 is not in the race: it has no per-second TPS.",)
+    with pytest.raises(UsageError, match="at least two runs with per-second TPS"):
         make_race([(without_seconds(found[0]), 0), (found[1], 1)])
 
 

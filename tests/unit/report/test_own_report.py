@@ -90,7 +90,7 @@ def test_no_appendix_moves_caveats_to_front(nine: list[Path]) -> None:
     raised = tuple(f"Reservation {number}." for number in range(6))
     found = replace(read_findings(nine), warnings=raised)
     first = [block.text for block in first_page(found) if isinstance(block, Text)]
-    assert any("more caveats are under “Pairs and caveats”" in text for text in first)
+    assert any("more: see “Pairs and caveats”" in text for text in first)
     alone = [
         block.text
         for block in first_page(found, ReportOptions(sections=(Section.METHOD,)))

@@ -46,7 +46,7 @@ def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     cases = three_times(
         Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)),
         Case("ext4", shape=Shape(20, 5000)),
-        Case("memory", shape=Shape(20, 9000), marks=((NOT_DURABLE, "it lies in memory"),)),
+        Case("memory", shape=Shape(20, 9000), marks=((NOT_DURABLE, "it is in memory"),)),
     )
     found = read_findings(write_cases(tmp_path, cases))
     one = taken(found)

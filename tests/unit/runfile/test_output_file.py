@@ -43,11 +43,11 @@ def test_replaced_file_keeps_permissions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("replace", [True, False])
 def test_not_regular_file_refused(tmp_path: Path, *, replace: bool) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="not a regular file"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         check_output(tmp_path / "pipe", replace=replace)
     with pytest.raises(UsageError, match="is a folder"):
         check_output(tmp_path, replace=replace)
-    with pytest.raises(UsageError, match="not a regular file"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         check_output(Path("/dev/null"), replace=replace)
 
 

@@ -18,8 +18,8 @@ from tests.unit.storage.plans import disk
 
 NODE = "/dev/no-such-disk"
 CHOSEN = {NODE: disk(1)}
-OPENED = DiskRefusal("D13", "Something has it open.", "8:16: udev-worker")
-EXCLUSIVE = DiskRefusal("D14", "The kernel does not give it exclusively.", "busy")
+OPENED = DiskRefusal("D13", "It is open.", "8:16: udev-worker")
+EXCLUSIVE = DiskRefusal("D14", "The kernel refuses exclusive access to it.", "busy")
 MOUNTED = DiskRefusal("D05", "It is mounted.", "8:16: /srv")
 
 
@@ -77,7 +77,7 @@ def test_each_reason_refuses_before_writing(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(RefusedError, match="is not spare \\(D05\\): It is mounted. 8:16: /srv"):
         check_spare((NODE,), CHOSEN, hooks((MOUNTED,)))
     claimed = True
-    with pytest.raises(RefusedError, match="refuses to open it exclusively"):
+    with pytest.raises(RefusedError, match="refuses exclusive access"):
         check_spare((NODE,), CHOSEN, hooks(()))
     with pytest.raises(RefusedError, match="is not the disk that was chosen"):
         check_spare((NODE,), {NODE: disk(2)}, hooks(()))

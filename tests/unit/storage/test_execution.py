@@ -102,7 +102,7 @@ def test_failed_step_named_rest_undone_in_reverse(tmp_path: Path) -> None:
     world = World()
     with pytest.raises(StorageError, match="the disk is on fire") as caught:
         world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), FAIL, touch(tmp_path / "c")))
-    assert "What had been made was undone." in caught.value.hint
+    assert "Everything done until then was undone." in caught.value.hint
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-2:] == ["remove b | ", "remove a | "]
@@ -128,7 +128,7 @@ def test_differing_array_or_pool_undone(tmp_path: Path, look: Step, monkeypatch:
     monkeypatch.setattr(execution_module, "run_program", without_zfs)
     with pytest.raises(StorageError, match="as it was asked for|no-such") as caught:
         world.execution().make((touch(tmp_path / "a"), look, touch(tmp_path / "never")))
-    assert "What had been made was undone." in caught.value.hint
+    assert "Everything done until then was undone." in caught.value.hint
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-1] == "remove a | "
 
@@ -197,7 +197,7 @@ def test_undoing_continues_after_failures(tmp_path: Path) -> None:
 
 
 def test_unmaking_reports_first_failure_and_count(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="on fire.*1 more"):
+    with pytest.raises(StorageError, match="on fire.*after it: 1"):
         World().execution().unmake((FAIL, FAIL, Command(("touch", f"{tmp_path}/done"), "on")))
     assert (tmp_path / "done").exists()
 
@@ -266,7 +266,7 @@ def test_step_with_unmet_precondition_refused(tmp_path: Path) -> None:
 def test_step_without_effect_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
     command = Command(("true",), "nothing", after=(MountIs(str(tmp_path), ("/dev/null",)),))
-    with pytest.raises(StorageError, match="had not the effect"):
+    with pytest.raises(StorageError, match="did not have the expected effect"):
         World().execution().make((command,))
 
 

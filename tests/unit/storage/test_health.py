@@ -26,7 +26,7 @@ def test_healthy_disk_returns_registers_unchanged() -> None:
 
 def test_failing_disk_returns_registers_changed() -> None:
     (warning,) = ata_status(sense(0xF4, 0x2C))
-    assert "expects to fail" in warning
+    assert "predicts that it will fail" in warning
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_setting_changed_by_others_left_and_reported(kernel: Kernel, setting: Qu
     assert found in kernel.read()
     assert len(kernel.written) == 1, "the other one is put back"
     (output,) = (each.output for each in kernel.steps if each.output)
-    assert f"{NODE}: {setting.value} is {found} now, which somebody has set" in output
+    assert f"{NODE}: {setting.value} is now {found}: it was changed" in output
     assert set(kernel.facts.values()) == {""}, "it is told once, and nobody's any more"
 
 
@@ -286,23 +286,25 @@ def test_other_disk_than_the_chosen_not_set(kernel: Kernel) -> None:
 def test_setting_read_back_and_undone_if_different(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel.page_kib = 64
     group = replace(GROUP, read_ahead_bytes=100 * KIB)
-    with pytest.raises(ReadBackError, match="asked 100, found 64"):
+    with pytest.raises(ReadBackError, match="requested 100, found 64"):
         made(kernel, group)
     assert kernel.read() == ("none", "128")
     kernel.written.clear()
     monkeypatch.setattr("resource.getpagesize", lambda: 64 * KIB)
-    with pytest.raises(RefusedError, match="whole pages of 64 KiB: 100 KiB is no read-ahead"):
+    with pytest.raises(
+        RefusedError, match="whole pages of 64 KiB, so a read-ahead of 100 KiB is not possible"
+    ):
         made(kernel, replace(group, scheduler=None))
     assert kernel.written == []
     kernel.takes = False
-    with pytest.raises(ReadBackError, match="asked bfq, found none"):
+    with pytest.raises(ReadBackError, match="requested bfq, found none"):
         made(kernel)
 
 
 def test_failed_restore_is_an_error_in_journal(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.takes = False
-    with pytest.raises(StorageError, match="could not be put back: it stays 512, and was 128"):
+    with pytest.raises(StorageError, match="could not be restored to 128; it stays 512"):
         kernel.execution().unmake(undo)
     assert set(kernel.facts.values()) == {"none bfq 1", "128 512 1"}
 
@@ -342,7 +344,7 @@ def test_read_ahead_of_array_and_btrfs(kernel: Kernel) -> None:
     assert [kernel.read(name)[1] for name in ("sda", "sdb", "md")] == ["512", "512", "512"]
     assert kernel.read("md")[0] == "none", "an array has no scheduler of its own"
     kernel.show("md", "none", "4096")
-    with pytest.raises(ReadBackError, match=r"/dev/md/\S+ read_ahead_kb: asked 512, found 4096"):
+    with pytest.raises(ReadBackError, match=r"/dev/md/\S+ read_ahead_kb: requested 512, found 4096"):
         kernel.execution().make(set_steps(pair)[-1:])
     btrfs = replace(pair, filesystem="btrfs")
     (step,) = steps_of(btrfs, SetReadAhead)
@@ -354,7 +356,7 @@ def test_read_ahead_of_array_and_btrfs(kernel: Kernel) -> None:
     kernel.execution().make(set_steps(btrfs))
     assert own.read_text() == "512\n"
     own.write_text("4096\n")
-    with pytest.raises(ReadBackError, match="btrfs .* read_ahead_kb: asked 512, found 4096"):
+    with pytest.raises(ReadBackError, match="btrfs .* read_ahead_kb: requested 512, found 4096"):
         kernel.execution().make(set_steps(btrfs)[-1:])
 
 

@@ -156,7 +156,7 @@ def test_unreadable_bitmap_is_not_no_bitmap(sysfs: Path) -> None:
 
 def test_node_that_is_no_array(sysfs: Path) -> None:
     assert sysfs.is_dir()
-    with pytest.raises(StorageError, match="/dev/md/.* is no md array: nothing could be read back"):
+    with pytest.raises(StorageError, match="/dev/md/.* is not an md array, so nothing could be verified"):
         read_back_array(step_of(GROUPS["mirror"]))
 
 

@@ -296,14 +296,17 @@ def test_record_excuses_no_new_format() -> None:
 @pytest.mark.parametrize(
     ("comparison", "evidence"),
     [
-        (ReleaseComparison(ChangesSinceRelease.PLACES, 1.8e9, 4000, (7 * 10**9,)), "1 of 4000 secret places"),
+        (
+            ReleaseComparison(ChangesSinceRelease.PLACES, 1.8e9, 4000, (7 * 10**9,)),
+            "1 of 4000 secret samples",
+        ),
         (
             ReleaseComparison(ChangesSinceRelease.WRITTEN, 1.8e9, written_bytes=5 * 2**20),
             "5 MiB written since then",
         ),
         (
             ReleaseComparison(ChangesSinceRelease.ENDS, 1.8e9),
-            "first and last 16 MiB are not as they were left",
+            "first or last 16 MiB have changed",
         ),
     ],
     ids=lambda value: value.since.name if isinstance(value, ReleaseComparison) else "",
@@ -328,8 +331,8 @@ def test_writes_without_bytes_may_have_failed() -> None:
 def test_expired_record_excuses_nothing() -> None:
     content = dataclasses.replace(CHANGED, comparison=ReleaseComparison(ChangesSinceRelease.UNKNOWN, 1.8e9))
     decision = decided_with(content, RECORD)
-    assert "held until the machine or the disk was started anew" in decision.refusals[0].evidence
-    assert decision.refusals[0].message == "It holds data that pgFooting does not know."
+    assert "is void, because the machine or the disk has restarted since" in decision.refusals[0].evidence
+    assert decision.refusals[0].message == "It contains data that pgFooting does not recognise."
 
 
 LOOKS_BLANK = Content(sampled=4321, certain_bytes=2**31)
@@ -432,7 +435,7 @@ def test_erasing_remedies_say_so_without_force() -> None:
     for _, source, value in BAD:
         for refusal in decided(source, value).refusals:
             assert "--force" not in refusal.remedy
-            assert ("wipefs" in refusal.remedy) == ("give up everything" in refusal.remedy)
+            assert ("wipefs" in refusal.remedy) == ("erase everything" in refusal.remedy)
 
 
 def test_no_unmount_or_erase_of_system_disk() -> None:

@@ -90,7 +90,7 @@ def test_no_text_makes_reading_mountinfo_fail(text: str) -> None:
 
 def test_what_is_no_block_device_is_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RefusedError, match="no block device"):
+    with pytest.raises(RefusedError, match="is not a block device"):
         state.device_number(str(tmp_path / "file"))
     with pytest.raises(RefusedError):
         state.device_number("/dev/null")

@@ -250,7 +250,7 @@ USED: dict[str, tuple[Callable[[FileDevice], object], str]] = {
     "free blocks": (put(SUPERBLOCK + 12, b"\1\2\3"), "changed"),
     "bitmap": (put(MIB + 3 * MIB), "changed"),
     "at the end": (put(MIB + PARTITION_BYTES - 5), "changed"),
-    "other identifier": (tune("-U", "random"), "not made by this session"),
+    "other identifier": (tune("-U", "random"), "which this session did not create"),
 }
 
 
@@ -289,7 +289,7 @@ def test_open_partition(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "changed" in root.back()
     assert root.device.did == ["forget 1", f"tell 1 {MIB} {PARTITION_BYTES}"], "the kernel knows it again"
     monkeypatch.setattr(state, "partition_place", lambda _node: (2 * MIB, PARTITION_BYTES))
-    assert "another place" in root.back()
+    assert "is not where pgFooting created it" in root.back()
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
@@ -318,7 +318,7 @@ def test_array_beside_a_changed_table(
         with pytest.raises(KeptError, match="changed since"):
             wiper.wipe(step)
     else:
-        assert "no partition table of ours" in wiper.wipe(step)
+        assert "no partition table of pgFooting's" in wiper.wipe(step)
     assert root.device.file.read_bytes() == before
     assert root.device.did == []
 
@@ -516,9 +516,9 @@ def test_wipefs_that_fails(root: Root) -> None:
     run = root.device.run
     failing = cast("Any", lambda argv: run(("false",) if argv[0] in {"wipefs", "blkid"} else argv))
     object.__setattr__(wiper, "run", failing)
-    with pytest.raises(StorageError, match="cannot be told"):
+    with pytest.raises(StorageError, match="is not known"):
         wiper.wipe(WIPE)
-    with pytest.raises(StorageError, match="cannot be told"):
+    with pytest.raises(StorageError, match="is not known"):
         wiper.wipe_table(TABLE)
     assert root.zeroed == []
 

@@ -65,7 +65,7 @@ def test_only_what_the_journal_proves_is_wiped(
         assert is_whole or mark is not Mark.MADE
     if any(each in OTHERS for each in found):
         assert decided.verdict is WipeVerdict.KEEP
-        assert "not made by this session" in decided.reason
+        assert "which this session did not create" in decided.reason
     if decided.verdict is WipeVerdict.NOTHING:
         assert found == []
         assert mark is not Mark.MADE
@@ -119,14 +119,14 @@ def test_signature_text_without_control_characters() -> None:
 
 
 def test_missing_signature_means_changed_by_others() -> None:
-    assert "any more" in judge_content(Mark.MADE, OURS, (), is_whole=True).reason
+    assert "no longer" in judge_content(Mark.MADE, OURS, (), is_whole=True).reason
     assert "only a part" in judge_content(Mark.MADE, OURS, (OWN,), is_whole=False).reason
     assert "again" in judge_content(Mark.WIPED, OURS, (OWN,), is_whole=True).reason
 
 
 def test_foreign_filesystem_is_described() -> None:
     reason = judge_content(Mark.MADE, OURS, OTHERS[1:2], is_whole=True).reason
-    assert reason == f"holds xfs, UUID {OTHERS[1].uuid}, label PRECIOUS, not made by this session"
+    assert reason == f"contains xfs, UUID {OTHERS[1].uuid}, label PRECIOUS, which this session did not create"
 
 
 def test_what_wipefs_lists_is_understood() -> None:

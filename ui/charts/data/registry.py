@@ -368,7 +368,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "run-queue",
-        tr("Waiting for a CPU"),
+        tr("Processes waiting for a CPU"),
         tr("processes"),
         (
             CurveSpec("postgres", "PostgreSQL", (("process.queueing", "postgres"),)),

@@ -136,7 +136,7 @@ class ChartChooser(OrderedList):
     """Every chart with a check box, in the order of the stack; changes apply at once."""
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
-        super().__init__(plain(tr("&Charts")), parent)
+        super().__init__(plain(tr("C&harts")), parent)
         self._stack = stack
         self.rows.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         self._fill()
@@ -165,12 +165,12 @@ class ChartWindow(QDialog):
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         set_reading_tab_order(self)
-        self.setWindowTitle(plain(tr("&Charts")))
+        self.setWindowTitle(plain(tr("C&harts")))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.charts = ChartChooser(stack, self)
         self.lines = SeriesList(stack, self)
         pages = QTabWidget(self)
-        pages.addTab(self.charts, tr("&Charts"))
+        pages.addTab(self.charts, tr("C&harts"))
         pages.addTab(self.lines, tr("&Lines"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)

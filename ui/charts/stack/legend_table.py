@@ -215,7 +215,7 @@ class LegendTable(QWidget):
 
     def _lay_out(self) -> None:
         table = self.table
-        table.setAccessibleName(tr("Names and figures of the lines"))
+        table.setAccessibleName(tr("Lines and their values"))
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -238,7 +238,6 @@ class LegendTable(QWidget):
         self.chart.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         label = plain_label(tr("Figures"))
         label.setBuddy(self.chart)  # AT-SPI takes the name of a combo box only from its label
-        self.everything.setToolTip(tr("Show every line again"))
         row = QHBoxLayout()
         row.setContentsMargins(SMALL, 0, SMALL, 0)
         row.addWidget(label)
@@ -330,12 +329,12 @@ class LegendTable(QWidget):
         tips = (
             "",
             tr("Click a name to see it alone, and again to see all"),
-            "",
+            tr("Repeats of the configuration"),
             tr("Mean of the seconds shown, in {unit}").format(unit=unit),
             tr("95 of 100 seconds shown are at most this, in {unit}").format(unit=unit),
-            "",
+            tr("Highest second shown, in {unit}").format(unit=unit),
             tr("Value of the line at the right edge, in {unit}").format(unit=unit),
-            "",
+            tr("Warnings to read before you compare these numbers with others, such as unsafe or disturbed."),
         )
         for column, (text, tip) in enumerate(zip(headings, tips, strict=True)):
             item = self.table.horizontalHeaderItem(column) or QTableWidgetItem()

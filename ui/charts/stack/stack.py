@@ -310,7 +310,7 @@ class ChartStack(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None, kind: XAxisKind = TIME) -> None:
         super().__init__(parent)
         self.kind = kind
-        self.setAccessibleName(plain(tr("&Charts")))
+        self.setAccessibleName(plain(tr("C&harts")))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.theme = theme
         self.shown = ChartModel(theme, kind)

@@ -117,7 +117,7 @@ def ask_whether_it_waits(
         parent,
         tr("Close the window"),
         words,
-        tr("It keeps waiting without this window, but nothing shows that."),
+        tr("It keeps waiting when this window is closed, but nothing on the screen shows it."),
     )
 
     def stop_and_close() -> None:
@@ -581,7 +581,7 @@ class LoadDialog(QDialog):
 
     def _look(self) -> None:
         self.connect_.setEnabled(False)
-        self.summary.setText(tr("Checking the servers, and other activity on them, for a few seconds …"))
+        self.summary.setText(tr("Checking the servers and other sessions on them …"))
         servers = self._servers
         self._op = BackgroundOp(lambda: look_at_servers(servers), self._take, self._fail).start()
 
@@ -589,7 +589,7 @@ class LoadDialog(QDialog):
         self._found = found
         self.connect_.hide()
         self.load.setDefault(True)
-        self.summary.setText(tr("These servers will be loaded:"))
+        self.summary.setText(tr("Servers that will be put under load"))
         self._show()
         next(iter(self.servers.fields.values())).setFocus()
 

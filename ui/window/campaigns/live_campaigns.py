@@ -140,7 +140,7 @@ class CampaignLine(QFrame):
         self.words = wrapped_label(parent=self)
         self.words.setAccessibleName(tr("Running campaign"))
         self.show_button = QPushButton(tr("Sho&w it"), self)
-        self.stop_button = QPushButton(tr("S&top …"), self)
+        self.stop_button = QPushButton(tr("&Stop …"), self)
         fill(QHBoxLayout(self), (self.words, 1), self.show_button, self.stop_button, margins=(MEDIUM, SMALL))
         self.show_button.clicked.connect(lambda: self.show_asked.emit(self._folder))
         self.stop_button.clicked.connect(self.stop_asked)

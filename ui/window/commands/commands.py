@@ -94,7 +94,7 @@ COMMANDS: Final = (
         "replay",
         tr("&Replay"),
         "Ctrl+R",
-        tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
+        tr("Plays the selected run as if it were live: any speed, pause, jump, talk mode."),
         icon="play",
     ),
     Command(
@@ -122,12 +122,12 @@ COMMANDS: Final = (
     ),
     Command("library", tr("&Library"), "F9", checkable=True),
     Command("facts", tr("&Facts"), "F10", checkable=True),
-    Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
+    Command("panel", tr("Ne&xt panel"), "F6"),
     Command(
         "campaign",
         tr("&Whole campaign"),
         "Ctrl+A",
-        tr("Shows all runs of the campaign in focus."),
+        tr("Shows all runs of the selected campaign."),
         icon="list-checks",
     ),
     Command(
@@ -144,9 +144,8 @@ COMMANDS: Final = (
     ),
     Command(
         "refresh",
-        tr("Re&ad again"),
+        tr("Re&fresh"),
         "F5",
-        tr("Reads the library and looks at the machine again."),
         icon="refresh-cw",
     ),
     Command("example", tr("Look at an &example"), "", icon="lightbulb"),

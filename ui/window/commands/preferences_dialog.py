@@ -125,7 +125,7 @@ class PreferencesDialog(QDialog):
         form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
         form.addRow(tr("Li&brary"), folder)
         self._name(form, folder)
-        moves = tr("Takes effect after a restart. Existing runs are not moved.")
+        moves = tr("Existing runs are not moved.")
         form.addRow("", Text(self._theme, moves, role=muted))
         form.addRow("", self.notify)
         form.addRow(tr("Command &when done"), self.when_done)

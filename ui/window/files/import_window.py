@@ -66,8 +66,8 @@ class ImportWindow(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Import results"))
         sentence = tr(
-            "pgbench output and logs, folders and archives of them, and CSV files with TPS by the second. "
-            "Values they do not contain stay unknown."
+            "pgbench output and logs, folders and archives of them, and CSV files with "
+            "per-second TPS. Values they do not contain stay unknown."
         )
         self.intro = Text(theme, sentence)
         self.files = QPushButton(tr("&Files …"), self)

@@ -233,7 +233,7 @@ class RunFileActions(QObject):
     def _name_of(self, paths: Sequence[str]) -> str:
         run = self._model.run(paths[0])
         if len(paths) > 1 or run is None:
-            return tr("{count} runs").format(count=len(paths))
+            return trn("{count} run", "{count} runs", len(paths)).format(count=len(paths))
         return quoted(run_name(run))
 
     def _moved(

@@ -131,20 +131,13 @@ HELP_TEXTS: Final = {
         "difference has a single cause. Runs are interleaved."
     ),
     "reference": tr(
-        "Adds a server that stays unchanged as a reference. Whatever else changes between two campaigns, "
-        "such as a kernel, shows up in it and is removed from the comparison."
-    ),
-    "making": tr(
-        "The commands that will create this layout. The review page lists all of them in the root helper's "
-        "own words."
+        "Adds a server that stays unchanged as a reference. Any other change between two "
+        "campaigns, such as a new kernel, affects it too, so the comparison can correct "
+        "for it."
     ),
     "erase": tr(
         "Find the serial number on the disk's label or with “pgfooting disks” and type its end. Nothing is "
         "erased before that and before authorisation."
-    ),
-    "trust": tr(
-        "This campaign contains settings, scripts or programs that could harm this machine. Tick only if "
-        "you trust exactly this text; after any change you are asked again."
     ),
     "postgresql.existing": tr(
         "The pgbench from this installation drives the existing server and must be of the same or a newer "
@@ -158,7 +151,6 @@ HELP_TEXTS: Final = {
         "Each configuration is measured as often as the repeats say, in turn. Change one thing at a time, "
         "so that a difference has a single cause."
     ),
-    "configuration.name": tr("Shown in every chart and table; each configuration needs its own name."),
     "configuration.place": tr(
         "The folder or memory from the first page, or another place. To compare two filesystems, choose a "
         "folder on the other one."
@@ -167,7 +159,6 @@ HELP_TEXTS: Final = {
         "Settings for this configuration only; they override the common ones. One per line, as in "
         "postgresql.conf."
     ),
-    "changes": tr("Other values that differ here from the previous pages, such as the number of clients."),
     "commands": tr(
         "The commands of the first run of this configuration, in order. Later runs use a different "
         "random seed and different folder names."

@@ -224,7 +224,7 @@ class ConfigurationEditor(QWidget):
         for place, label in _PLACES.items():
             self.place.addItem(label, place)
         self._draft = draft
-        removes = {key: push_button("✕", "changes") for key in CHANGEABLE}
+        removes = {key: push_button("✕") for key in CHANGEABLE}
         for key, button in removes.items():
             button.setFixedWidth(button.sizeHint().height() + SMALL)
             button.setAccessibleName(tr("Remove change of {name}").format(name=FIELDS[key].shown_name))
@@ -241,7 +241,7 @@ class ConfigurationEditor(QWidget):
         self._settings.label.setText(tr("Se&ttings of this one:"))
         self._settings.control.setProperty(HELP, "configuration.settings")
         self.change = combo_box()
-        self._change = Field(theme, tr("C&hange something else:"), self.change, "changes")
+        self._change = Field(theme, tr("C&hange something else:"), self.change, "")
         self.made = MadeEditor(draft, theme)
         self._name = Field(theme, tr("Na&me:"), self.name, "configuration.name")
         self._place = Field(theme, tr("&Data in:"), self.place, "configuration.place")

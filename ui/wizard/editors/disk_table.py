@@ -198,7 +198,7 @@ def text_of(row: DiskRow, column: DiskColumn) -> str:
         case DiskColumn.SIZE:
             return format_size(disk.identity.size_bytes)
         case DiskColumn.KIND:
-            bus = disk.bus.upper() or tr("unknown")
+            bus = disk.bus.upper() or tr("not known")
             return f"{bus}\n{rotation(disk)}"
 
 

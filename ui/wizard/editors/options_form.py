@@ -348,7 +348,7 @@ class OptionsForm(QWidget):
             self.editors[row.option.id].show_row(row, (compared or {}).get(row.option.id, ""))
         changed = sum(row.is_changed for row in page.rows)
         self.clear.setEnabled(any(row.is_own for row in page.rows))
-        self.only_chosen.setText(tr("Only chosen options ({count})").format(count=changed))
+        self.only_chosen.setText(tr("Only chosen options") + f" ({changed})")
         # Rows stay visible while edited, even if back at the default: nothing moves away.
         self.only_chosen.setEnabled(bool(changed) or self.only_chosen.isChecked())
 

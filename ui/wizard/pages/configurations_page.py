@@ -67,14 +67,13 @@ class CellsList(QWidget):
         super().__init__()
         self._loading = False
         self.heading = Heading(theme, "")
-        hint = Text(theme, tr("Unticked combinations are not measured."), role="muted")
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Combinations"))
         self.list.setProperty(HELP, "dimension.cells")
         self.list.setUniformItemSizes(True)
         self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        fill(QVBoxLayout(self), self.heading, hint, self.list, spacing=SMALL, margins=0)
+        fill(QVBoxLayout(self), self.heading, self.list, spacing=SMALL, margins=0)
         self.list.itemChanged.connect(self._on_changed)
 
     def show_cells(self, cells: Sequence[CellRow]) -> None:
@@ -246,7 +245,7 @@ def _not_here(row: DimensionRow) -> list[str]:
         if each.obstacle and each.label not in each.obstacle:  # a level's need of disks is no news
             reasons.setdefault(each.obstacle, []).append(each.label)
     return [
-        tr("Not available: {values}. {reason}").format(values=", ".join(labels), reason=reason)
+        tr("Not available: {reason}.").format(reason=", ".join(labels)) + f" {reason}"
         for reason, labels in reasons.items()
     ]
 
@@ -275,7 +274,7 @@ class DimensionsPanel(QWidget):
         self.editors: dict[str, DimensionEditor] = {}
         self._rows: tuple[DimensionRow, ...] = ()
         self._problems: Mapping[str, Sequence[Problem]] = {}
-        self.search = line_edit(tr("Find: recordsize, nobarrier, clients …"))
+        self.search = line_edit(tr("nobarrier, recordsize … (Ctrl+F)"))
         self.search.setAccessibleName(tr("Find something to try"))
         self.search.setProperty(HELP, "dimension.search")
         self.search.setClearButtonEnabled(True)
@@ -292,7 +291,7 @@ class DimensionsPanel(QWidget):
         if edit is not None:
             edit.setAccessibleName(self.setting.accessibleName())
             edit.setProperty(HELP, "dimension.setting")
-            edit.setPlaceholderText(tr("another setting of postgresql.conf"))
+            edit.setPlaceholderText(tr("Another server setting"))
         self.add = push_button(tr("Try this setting"), "dimension.setting")
         top = QHBoxLayout()
         top.setSpacing(SMALL)

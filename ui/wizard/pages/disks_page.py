@@ -252,7 +252,7 @@ _LEVEL_LABELS: Final = {
 }
 _PARTITION_LABELS: Final = {
     Role.DATA: FIELDS[_PARTITION].label,
-    Role.WAL: tr("Partition on each disk of the W&AL:"),
+    Role.WAL: tr("Partition on each W&AL disk:"),
     Role.TABLES: tr("Partition on each disk of the {what}:").format(what=tr("tables")),
     Role.INDEXES: tr("Partition on each disk of the {what}:").format(what=tr("indexes")),
 }
@@ -547,7 +547,7 @@ def _note(choice: LevelChoice) -> str:
 
 def _words_for_nothing(*, known: bool) -> str:
     if not known:
-        return tr("Checking the disks of this machine …")
+        return tr("Checking this machine …")
     return tr(
         "pgFooting found no disk that it could format. Plug one in (it appears within a second), or go back "
         "and measure a folder."

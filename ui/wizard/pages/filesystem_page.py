@@ -228,8 +228,8 @@ class CompareBar(QWidget):
 
 
 _GROUPS: Final = {
-    Role.DATA: tr("Of the &data"),
-    Role.WAL: tr("Of the &WAL's own disks"),
+    Role.DATA: tr("&Data"),
+    Role.WAL: tr("&WAL disks"),
     Role.TABLES: titled(SEPARATE.format(what=tr("tables"))),
     Role.INDEXES: titled(SEPARATE.format(what=tr("indexes"))),
 }
@@ -279,7 +279,7 @@ class FilesystemPage(Page):
         return self.options.editors
 
     def _make_commands(self) -> QPlainTextEdit:
-        box = text_box(self.theme, tr("Choose disks to see the commands."), _COMMAND_LINES)
+        box = text_box(self.theme, tr("Choose the disks for the data."), _COMMAND_LINES)
         box.setReadOnly(True)
         box.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         return box
@@ -289,7 +289,7 @@ class FilesystemPage(Page):
         layout = fill(QHBoxLayout(footer), spacing=LARGE, margins=0)
         self.layout_.removeWidget(self.general)
         making = tr("C&ommands (names and UUIDs vary):")
-        layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
+        layout.addWidget(Field(self.theme, making, self.commands, ""), 3)
         # Below the check boxes: texts about one must not move the next one away.
         texts = (self.general, self.chosen, self.unsafe, self.findings)
         layout.addWidget(ScrollingTexts(_FINDING_LINES, *texts), 2)

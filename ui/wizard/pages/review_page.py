@@ -141,11 +141,7 @@ class ReviewPage(Page):
         listed = Field(theme, tr("For its &first run, in this order:"), self.commands, "commands")
         self.confirm = ConfirmDisks(theme)
         self.erased = Text(theme, role="warning")
-        sentence = tr(
-            "Everything on these disks will be erased. Type the last four characters of the serial number of "
-            "each one."
-        )
-        self.erased.setText(sentence)
+        self.erased.setText(tr("Everything on these disks will be erased."))
         self.stored = Text(theme, role="warning")
         self.looked = Text(theme, role="muted")
         self.asked = text_box(theme, "", _LINES)
@@ -155,7 +151,7 @@ class ReviewPage(Page):
         describe_button(self.trust, TRUST_FIELD)
         sentence = tr(
             "Settings or scripts of this campaign can run programs on this machine. Trust them only if you "
-            "know where they come from."
+            "know where they come from; after any change you are asked again."
         )
         warning = Text(theme, sentence, role="warning")
         listed_too = Field(theme, tr("What it &may do:"), self.asked, TRUST_FIELD)

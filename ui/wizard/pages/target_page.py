@@ -159,7 +159,6 @@ class WherePage(Page):
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
         self.choose = push_button(tr("C&hoose …"), _PATH)
-        self.choose.setAccessibleDescription(tr("Opens a dialog to choose the folder."))
         self.bind(Form(theme, ON_FIRST_PAGE, beside={_PATH: (self.choose,)}))
         self.boxes: dict[Place, QCheckBox] = {}
         self._choices: dict[Place, Choice] = {}

@@ -99,7 +99,7 @@ class PhasesEditor(QWidget):
         self._phases = self._parts.phases
         self._filling = False
         self.words = Text(theme, role="muted")
-        self.table = TextTable(tr("Phases of each run"), PHASES, selects=True, most=_ROWS)
+        self.table = TextTable(tr("Phases of the run"), PHASES, selects=True, most=_ROWS)
         self.table.verticalHeader().show()  # messages name phases by number
         self.table.setShowGrid(True)
         self.add = push_button(tr("Add a phase"), PHASES)
@@ -476,7 +476,7 @@ class WorkloadPage(Page):
         self.script_buttons: dict[str, QRadioButton] = {}
         self._choices = [self._script_choice(script) for script in _LABELS]
         self.data_size = Alternatives(_SIZES, titled(tr("size of the data")), _SIZE)
-        self.length = Alternatives(_LENGTHS, tr("Length of the measured phase"), _LENGTH)
+        self.length = Alternatives(_LENGTHS, titled(tr("measured time")), _LENGTH)
         self.phases = PhasesEditor(theme)
         for key, each in ((_SIZE, self.data_size), (_LENGTH, self.length)):
             self.fields[key] = Field(theme, FIELDS[key].label, each.kind, key, beside=(each.amount,))
@@ -602,5 +602,6 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
         fits = tr("The data fits in RAM {times} times over, so reads come from memory, not from storage.")
         sentences.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
-        sentences.append(tr("Scale factor lower than number of clients: expect row-lock contention."))
+        waits = tr("scale factor lower than number of clients: they wait for each other's row locks")
+        sentences.append(f"{titled(waits)}.")
     return " ".join(sentences)

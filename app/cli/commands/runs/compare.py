@@ -357,7 +357,7 @@ def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) 
     print_sentence(console, WITHIN_RUN_NOTE, style="dim")
     listed = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_SHOWN]
     for run in listed:
-        sentences = " ".join(run.sentences) or tr("No data by the second.")
+        sentences = " ".join(run.sentences) or tr("No per-second data.")
         print_sentence(console, f"{run.name}: {sentences}")
     if len(listed) < len(comparison.runs):
         more = tr("{count} more; --details shows all.").format(count=len(comparison.runs) - len(listed))

@@ -343,7 +343,7 @@ def figure_text(value: float) -> str:
 def _show_workload_phases(run: RunFile, console: Console) -> None:
     figures = read_phase_figures(run)
     if figures:
-        _section(console, tr("Phases of the workload"))
+        _section(console, tr("Phases of the run"))
         print_table(console, PHASE_COLUMNS, figures)
 
 
@@ -380,7 +380,7 @@ def _settings(run: RunMetadata) -> str:
     if isinstance(chosen.preset, NotKnown):
         return ""
     if (has_checksums := or_none(chosen.checksums)) is None:
-        return tr("preset {preset}").format(preset=chosen.preset)
+        return tr("preset") + f" {chosen.preset}"
     checksums = tr("on") if has_checksums else tr("off")
     return tr("preset {preset}, checksums {checksums}").format(preset=chosen.preset, checksums=checksums)
 
@@ -425,7 +425,7 @@ def _length(run: RunMetadata) -> str:
         return format_duration(seconds)
     if count is None:
         return ""
-    return trn("{count} transaction a client", "{count} transactions a client", count).format(count=count)
+    return tr("{count} transactions each").format(count=count)
 
 
 def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:

@@ -79,7 +79,7 @@ def test_one_configuration_is_told_with_its_mean(tmp_path: Path) -> None:
         "ext4: 1,000 transactions per second, mean of 3 runs."
     )
     assert find_answer(compared(tmp_path / "one", *several("ext4", 1000, 1))).sentence == (
-        "ext4: 998 transactions per second, mean of one run."
+        "ext4: 998 transactions per second, mean of 1 run."
     )
 
 

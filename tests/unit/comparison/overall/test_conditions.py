@@ -115,7 +115,7 @@ def test_every_property_is_asked_for() -> None:
     ("key", "value", "name"),
     [
         ("target rate", "2000", "rate 2000"),
-        ("target rate", "unknown", "rate unknown"),
+        ("target rate", "not known", "rate not known"),
         ("latency limit, ms", "7", "latency limit 7 ms"),
     ],
 )
