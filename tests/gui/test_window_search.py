@@ -43,8 +43,13 @@ def panel(qtbot: QtBot, light: Theme, library: Path) -> LibraryPanel:
     qtbot.addWidget(made)
     made.resize(320, 500)
     made.show()
-    made.show_runs(list(LibraryScan(library).read()), complete=True)
+    show(made, LibraryScan(library))
     return made
+
+
+def show(panel: LibraryPanel, scan: LibraryScan, *, complete: bool = True) -> None:
+    """Show the runs of a library."""
+    panel.show_runs(scan.read(), scan.index, complete=complete)
 
 
 def model_of(panel: LibraryPanel) -> LibraryModel:
@@ -102,10 +107,10 @@ def test_unknown_terms_reported_as_in_list(panel: LibraryPanel, typed: str, expe
 
 
 def test_values_not_judged_while_reading(panel: LibraryPanel) -> None:
-    panel.show_runs(list(LibraryScan(panel.folder).read())[:1], complete=False)
+    show(panel, LibraryScan(panel.folder), complete=False)
     panel.search.line.setText("fs:btrfs")
     assert panel.remarks.text() == ""
-    panel.show_runs(list(LibraryScan(panel.folder).read()), complete=True)
+    show(panel, LibraryScan(panel.folder))
     panel.search.line.setText("fs:zfs")
     assert "No run here has fs:zfs" in panel.remarks.text()
 
@@ -204,9 +209,7 @@ def test_tags_in_row_note_in_tip(panel: LibraryPanel, library: Path) -> None:
 
 def test_markup_and_mnemonics_plain_in_menu(panel: LibraryPanel, library: Path, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "x.footing", Trial("x", filesystem="<b>a&b</b>"))
-    panel.show_runs(
-        [*LibraryScan(library).read(), *LibraryScan(path.parent / "none", [path]).read()], complete=True
-    )
+    show(panel, LibraryScan(library, [path]))
     assert "<b>a&&b</b> (1)" in actions(submenu(panel, "Filesystem"))
 
 
@@ -216,7 +219,7 @@ def test_unchanged_library_shown_without_work(
     shown_again: list[int] = []
     model = model_of(panel)
     monkeypatch.setattr(model, "set_runs", lambda *_runs: shown_again.append(1))
-    panel.show_runs(list(LibraryScan(library).read()), complete=True)
+    show(panel, LibraryScan(library))
     assert shown_again == []
-    panel.show_runs(list(LibraryScan(library).read())[:2], complete=True)
+    show(panel, LibraryScan(library / "one"))
     assert shown_again == [1]

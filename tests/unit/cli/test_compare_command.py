@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main as command
-from app.library.scan import LibraryIndex, LibraryScan, index_path
+from app.library.index import LibraryIndex, index_path
+from app.library.scan import LibraryScan
 from tests.fix_window import Trial, write_bad_files, write_campaign, write_matrix, write_trial
 from tests.hostile_files import REFUSED
 
