@@ -422,7 +422,7 @@ def _compared(run: RunFacts, name: str, index: int, left_out: str, cut_s: float)
     try:
         figures = run.figures_after(cut_s) | {"tps": shape.mean}
     except RunFileError:
-        return replace(whole, left_out=tr("its file cannot be read any more"))
+        return replace(whole, left_out=tr("its file can no longer be read"))
     return replace(whole, tps=shape.mean, cut_s=cut_s, figures=figures, shape=shape)
 
 

@@ -79,7 +79,7 @@ def _objects(bus: Any, timeout_s: float, *, activate: bool) -> dict[str, dict[st
     _, glib = load_gio()
     try:
         if not activate and not bus.get(_BUS, timeout=timeout_s).NameHasOwner(SERVICE, timeout=timeout_s):
-            raise UdisksUnavailable(tr("UDisks2 does not run"))
+            raise UdisksUnavailable(tr("UDisks2 is not running"))
         manager = bus.get(SERVICE, _ROOT, timeout=timeout_s)[_MANAGER]
         found: dict[str, dict[str, dict[str, Any]]] = manager.GetManagedObjects(timeout=timeout_s)
     # pydbus: KeyError and AttributeError for an object or method that introspection does not show
@@ -228,5 +228,5 @@ class UdisksFollower:
         if owner:
             self._fetch()
         else:
-            self._objects, self.reason = None, tr("UDisks2 does not run")
+            self._objects, self.reason = None, tr("UDisks2 is not running")
             self._report()

@@ -165,7 +165,9 @@ def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[flo
     if len(known) < len(kinds):
         return NOISY_SPREAD, ""
     largest = max(known, key=lambda each: each.spread)
-    source = tr("as seen on such a target in {runs} runs of {configurations} configurations in this library")
+    source = tr(
+        "as seen on this kind of target in {runs} runs of {configurations} configurations in this library"
+    )
     return largest.spread, source.format(runs=largest.runs, configurations=largest.configurations)
 
 

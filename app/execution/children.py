@@ -65,7 +65,7 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
         was_killed: the signal was not sent by pgFooting.
     """
     if code < 0 and was_killed:
-        message = tr("pgbench was ended by signal {number}, not by pgFooting.")
+        message = tr("pgbench was killed by signal {number}, not by pgFooting.")
         return PgbenchError(message.format(number=-code), hint=KEPT)
     if not reason:
         reason = tr("it ended with status {code}").format(code=code)

@@ -161,7 +161,7 @@ class LaunchedCampaign:
         if message:
             return LaunchError(message, hint=hint, status=status)
         if status < 0:
-            message = tr("The runner was ended by signal {number} before it measured anything.")
+            message = tr("The runner was killed by signal {number} before it measured anything.")
             return LaunchError(message.format(number=-status), status=status)
         message = tr("The runner ended with status {status} and no message; nothing was measured.")
         return LaunchError(message.format(status=status), status=status)

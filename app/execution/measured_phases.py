@@ -455,7 +455,7 @@ class MeasuredPhases:
         def look() -> None:
             self.look()
             if time.monotonic() > end_s:
-                message = tr("{label} had not ended after {limit}; pgFooting ended it and the run.")
+                message = tr("{label} did not finish within {limit}; pgFooting stopped it and the run.")
                 raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
 
         self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)

@@ -201,7 +201,7 @@ class OwnServer:
             data_directory=folders.data_directory,
             wal_directory=folders.wal_directory or None,
             tablespaces=tuple((each.role.value, each.path) for each in folders.tablespaces),
-            reason=tr("the server does not run") if pid is None else "",
+            reason=tr("the server is not running") if pid is None else "",
         )
 
     def prepare(self, watch: Watch) -> PgbenchPlace:

@@ -194,9 +194,7 @@ class CampaignWatch:
             self._problem = ""
         except FootingError as error:  # also if a script of the workload is gone
             _log.debug("%s", self.folder, exc_info=error)
-            self._problem = tr(
-                "The campaign file cannot be read any more, so only the started runs are known."
-            )
+            self._problem = tr("The campaign file can no longer be read, so only the started runs are known.")
 
     def _status(self, path: Path, *, live: bool) -> RunStatus:
         state = RunState.RUNNING if live else RunState.INCOMPLETE

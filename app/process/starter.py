@@ -103,13 +103,13 @@ class CommandOutcome:
         if self.exit_code == 0:
             return tr("succeeded")
         if self.exit_code == TIMED_OUT:
-            return tr("did not finish and was ended")
+            return tr("did not finish and was stopped")
         if self.exit_code < 0:
             try:
                 name = signal.Signals(-self.exit_code).name
             except ValueError:
                 name = str(-self.exit_code)
-            return tr("was ended by signal {name}").format(name=name)
+            return tr("was killed by signal {name}").format(name=name)
         return tr("failed with exit status {code}").format(code=self.exit_code)
 
 

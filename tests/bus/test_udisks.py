@@ -72,7 +72,7 @@ def test_only_nvme_drives_report_wear(stand_in: Callable[[str], StandIn]) -> Non
 
 
 def test_missing_service_explained_and_not_started(bus: object) -> None:
-    with pytest.raises(UdisksUnavailable, match="does not run"):
+    with pytest.raises(UdisksUnavailable, match="is not running"):
         fetch_objects(LIMIT_S)
 
 
@@ -163,7 +163,7 @@ def test_service_end_reported(stand_in: Callable[[str], StandIn]) -> None:
     service.end()
     listener.until(lambda objects: objects is None)
     follower.stop()
-    assert follower.reason == "UDisks2 does not run"
+    assert follower.reason == "UDisks2 is not running"
 
 
 def test_listener_snapshot_immutable(stand_in: Callable[[str], StandIn], following: Listener) -> None:

@@ -272,7 +272,7 @@ def test_foreign_run_only_leaves_list(qtbot: QtBot, window: MainWindow, tmp_path
     panel = window.runs_page.library
     menu = panel.open_menu(window.runs_page.model.index_of(str(stick)), QPoint(10, 10))
     assert isinstance(menu, QMenu)
-    assert "Take &off the list" in [action.text() for action in menu.actions()]
+    assert "Remove from the &list" in [action.text() for action in menu.actions()]
     menu.close()
     window.care.remove([str(stick)])
     qtbot.waitUntil(lambda: str(stick) not in paths(window), timeout=PATIENCE_MS)

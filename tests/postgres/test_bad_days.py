@@ -207,7 +207,7 @@ def kill_backend(running: Running) -> None:
 @pytest.mark.parametrize(
     ("crash", "code", "words"),
     [
-        pytest.param(kill_pgbench, "pgbench", "pgbench was ended by signal 9", marks=pytest.mark.longest),
+        pytest.param(kill_pgbench, "pgbench", "pgbench was killed by signal 9", marks=pytest.mark.longest),
         pytest.param(kill_postmaster, "server", "server has ended by itself", marks=pytest.mark.longest),
         (kill_backend, "server", "was terminated by signal 9"),
     ],

@@ -237,7 +237,7 @@ def test_hanging_maintenance_ended_with_run(bench: Bench, monkeypatch: pytest.Mo
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
     assert outcome.error.message.startswith(
-        "In the phase “after”: vacuum of all tables had not ended after 00:01"
+        "In the phase “after”: vacuum of all tables did not finish within 00:01"
     )
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None

@@ -109,7 +109,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("datasum",),
         lambda it: it.options.get("datasum") is True and it.value("datacow") is False,
-        tr("Checksums need copy on write: the kernel would silently turn one of the two back."),
+        tr("Checksums need copy on write: the kernel would silently turn one of them off."),
         "btrfs(5); tested (the last one wins)",
     ),
     ConflictRule(

@@ -203,12 +203,12 @@ SPARE: Final[Mapping[str, str]] = {
 
 STORAGE: Final[Mapping[str, str]] = {
     # storage/checks/disk_checks.py
-    "disk-not-identified": tr("{node} cannot be identified any more: {reason}."),
+    "disk-not-identified": tr("{node} can no longer be identified: {reason}."),
     "disk-other-than-chosen": tr("{node} is not the disk that was chosen ({fields} differ)."),
     "choose-disks-again": tr("Choose the disks again."),
     "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
     "disk-not-exclusive": _IN_USE.replace("{by}", ""),
-    "node-other-number": tr("{node} is not {number} any more."),
+    "node-other-number": tr("{node} is no longer {number}."),
     # storage/checks/readback.py
     "readback-option": tr("{option}: requested {asked}, found {found}"),
     "readback-differs": tr("The storage does not have the requested settings: {differences}."),

@@ -419,7 +419,7 @@ def _answer(ended: _Ended, task: FioTask) -> FioAnswer:
         FioError: there is none.
     """
     if ended.is_late:
-        sentence = tr("fio did not finish within {seconds:.0f} s; pgFooting ended it.")
+        sentence = tr("fio did not finish within {seconds:.0f} s; pgFooting stopped it.")
         raise FioError(sentence.format(seconds=task.seconds + PATIENCE_S))
     return fio.parse_fio(ended.stdout, task)
 

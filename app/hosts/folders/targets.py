@@ -305,7 +305,7 @@ def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> Non
             tr("{need} of memory is needed, but {whose} has only {available} available.").format(
                 need=format_size(need_bytes), whose=whose, available=format_size(memory.available_bytes)
             ),
-            hint=tr("End programs that use memory, or choose smaller data."),
+            hint=tr("Stop programs that use memory, or choose smaller data."),
         )
 
 

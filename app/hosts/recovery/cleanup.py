@@ -153,7 +153,7 @@ def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder
         text = tr("A server still running in {path} was stopped.").format(path=entry.path)
         events.append(SweepEvent(CleanupAction.ENDED, entry.path, text))
     if left:
-        text = tr("{path} was kept: process {pid} uses it and cannot be ended.").format(
+        text = tr("{path} was kept: process {pid} uses it and cannot be killed.").format(
             path=entry.path, pid=left[0]
         )
         events.append(SweepEvent(CleanupAction.KEPT, entry.path, text))

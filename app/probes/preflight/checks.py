@@ -335,7 +335,7 @@ def check_load(context: PreflightContext) -> Found:
         yield _finding(
             "foreign-load",
             tr("Other programs use {cores:.2f} of {cpus} CPUs: {names}."),
-            tr("Wait until they have finished, or end those you do not need."),
+            tr("Wait until they have finished, or stop those you do not need."),
             cores=load.foreign_cores,
             cpus=load.cpus,
             names=names or tr("programs that have ended or run outside this container"),
@@ -344,7 +344,7 @@ def check_load(context: PreflightContext) -> Found:
         share = load.pressure.get(f"{resource}_some", 0)
         if share >= PRESSURE_SHARE:
             message = tr("Programs waited for {what} {share:.0%} of the time before the start.")
-            hint = tr("Wait until they have finished, or end those you do not need.")
+            hint = tr("Wait until they have finished, or stop those you do not need.")
             yield _finding(f"{resource}-pressure", message, hint, share=share, what=what)
     if load.steal_share >= STEAL_SHARE:
         message = tr("The hypervisor took {share:.1%} of the CPU time for other machines.")
@@ -397,7 +397,7 @@ def check_memory(context: PreflightContext) -> Found:
     needed = context.needed_bytes
     if total and available < max(LOW_MEMORY_SHARE * total, needed):
         message = tr("Only {available} of {total} memory is available.")
-        hint = tr("End programs that use memory, or choose smaller data.")
+        hint = tr("Stop programs that use memory, or choose smaller data.")
         yield _finding(
             "low-memory", message, hint, available_bytes=available, total_bytes=total, needed_bytes=needed
         )

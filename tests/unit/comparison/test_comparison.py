@@ -381,7 +381,7 @@ def test_file_gone_before_cut_excluded(tmp_path: Path) -> None:
     runs = [read_run_facts(two_minutes(tmp_path / f"{fs}.footing", fs)) for fs in ("ext4", "xfs")]
     (tmp_path / "xfs.footing").unlink()
     assert compare_runs(runs).runs[1].left_out == ""
-    assert compare_runs(runs, cut_s=60).runs[1].left_out == "its file cannot be read any more"
+    assert compare_runs(runs, cut_s=60).runs[1].left_out == "its file can no longer be read"
 
 
 def test_never_settled_named_not_cut(tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ def test_no_verdict_is_said_before() -> None:
 
 def test_spread_from_library_target() -> None:
     first = effect_sentences(campaign(2), None, FOLDER)[0]
-    assert "if runs vary by 2.1\u00a0%, as seen on such a target in 19 runs of 4 configurations" in first
+    assert (
+        "if runs vary by 2.1\u00a0%, as seen on this kind of target in 19 runs of 4 configurations" in first
+    )
     assert shown(first) == pytest.approx(100 * (Plan(1, 0.021).detectable(5) or 0), abs=0.06)
 
 

@@ -87,5 +87,5 @@ def test_vanished_disk_is_refused() -> None:
     def gone(_node: str) -> DiskIdentity:
         raise OSError(5, "Input/output error")
 
-    with pytest.raises(RefusedError, match="identified any more: Input/output error"):
+    with pytest.raises(RefusedError, match="no longer be identified: Input/output error"):
         check_identity(NODE, disk(1), Hooks(identify=gone, refusals=lambda _: {}))

@@ -420,7 +420,7 @@ class LibraryPanel(QWidget):
             menu.addAction(action)
 
         add(tr("&Show only this"), lambda: self._show_alone(index), enabled=bool(key or not _is_run(row)))
-        word = tr("&Take out of the charts") if chosen else tr("&Add to the charts")
+        word = tr("Remove from &the charts") if chosen else tr("&Add to the charts")
         add(word, lambda: self._tick(index), enabled=bool(key or not _is_run(row)))
         add(tr("&Replay"), lambda: self.replay_asked.emit(key), enabled=bool(key))
         path = row.key if isinstance(row, RunRow) else ""
@@ -439,7 +439,7 @@ class LibraryPanel(QWidget):
         words = tr("Name, ta&gs, note …") if path else tr("&Name and tags of the campaign …")
         add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
         inside = all(Path(one).is_relative_to(self.folder) for one in paths)
-        word = tr("&Move to the trash") if inside else tr("Take &off the list")
+        word = tr("&Move to the trash") if inside else tr("Remove from the &list")
         add(word, lambda: self.remove_asked.emit(paths), enabled=bool(paths))
         menu.popup(place)
         return menu
