@@ -99,9 +99,9 @@ class RunStability:
 
     @cached_property
     def jitter(self) -> Jitter:
-        """Its variation; without figures of single seconds if reports are longer."""
+        """Its variation; without that of single seconds if reports are longer."""
         found = jitter(self.seconds, self._stalled)
-        return found if self.interval_s == 1 else replace(found, cv=None, p1=None)
+        return found if self.interval_s == 1 else replace(found, cv=None)
 
     @cached_property
     def drift(self) -> Drift:

@@ -12,12 +12,13 @@ import math
 import os
 import re
 import sqlite3
-from array import array
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -81,6 +82,8 @@ _QUICK: Final = json.JSONDecoder(parse_constant=_nothing)
 _CAREFUL: Final = json.JSONDecoder(parse_constant=_nothing, parse_int=_whole, parse_float=_fraction)
 
 
+_DAMAGE: Final = (sqlite3.Error, struct.error, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+"""Errors of reading what no pgFooting wrote."""
 _WRONG_TYPE: Final = tr("a value has the wrong type")
 _TOO_LONG: Final = tr("a text is too long")
 
@@ -138,7 +141,7 @@ Texts = tuple[tuple[str, str], ...]
 
 def kept_if_small(make: Callable[[Texts], Value]) -> Callable[[Texts], Value]:
     """Keep what is made of small facts, as repeats have them in common; large ones would fill the memory."""
-    kept = lru_cache(16)(make)
+    kept = lru_cache(64)(make)
 
     def made(texts: Texts) -> Value:
         return (kept if sum(len(text) for _, text in texts) <= _MOST_KEPT_CHARS else make)(texts)
@@ -228,8 +231,8 @@ def number_value(value: object) -> float:
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 _MOST_VALUES_BYTES: Final = 16 << 20
-"""Limit of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
-_MOST_KEPT_CHARS: Final = 1 << 20
+"""Limit of all keys of table `run`, or all facts: they are in memory as objects."""
+_MOST_KEPT_CHARS: Final = 1 << 18
 
 _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 
@@ -364,8 +367,8 @@ class RunFile:
         self.path = path
         in_wal_mode = _check_header(path)
         # A WAL file on a read-only medium has no index of its journal and needs `immutable`.
-        beside = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
-        flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
+        is_fixed = in_wal_mode and not os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
+        flags = "mode=ro&immutable=1" if is_fixed else "mode=ro"
         with self._errors_reported():
             self._file = BoundedConnection(path, flags, grows=in_wal_mode)
         self._is_finished = False
@@ -399,7 +402,7 @@ class RunFile:
     def _errors_reported(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        except _DAMAGE as error:
             message = tr("{path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=error)) from error
 
@@ -428,10 +431,11 @@ class RunFile:
         """Return the numbers of all rows, one row after the other."""
         if "UNION" in statement and not self._once("live samples", self._has_live_samples):
             statement = statement.partition("UNION")[0]
-        found = array("d")
+        found = bytearray()
         for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
-            found.extend(chain.from_iterable(batch))  # a text is a TypeError
-        return np.array(found)
+            numbers = tuple(chain.from_iterable(batch))
+            found += struct.pack(f"{len(numbers)}d", *numbers)  # a text is a struct.error
+        return np.frombuffer(found)
 
     @property
     def metadata(self) -> RunMetadata:
@@ -594,11 +598,12 @@ class RunFile:
         found = self._once(f"events {kinds}", lambda: self.numbered_events(*kinds))
         return tuple(event for _, event in found)
 
-    def event_times(self, first: str, second: str) -> list[tuple[int, str]]:
-        """(t_ms, kind) of the events of two kinds, in the order they were recorded."""
-        statement = "SELECT t_ms, kind FROM event WHERE kind IN (?, ?) ORDER BY id"
+    def event_times(self, first: str, second: str) -> list[tuple[int, bool]]:
+        """(t_ms, whether it is of the first kind) of the events of two kinds, in the order of recording."""
+        statement = "SELECT t_ms, kind = ?1 FROM event WHERE kind IN (?1, ?2) ORDER BY id"
         with self._errors_reported():
-            return [(whole_value(t_ms), kind) for t_ms, kind in self._rows(statement, (first, second))]
+            rows = self._rows(statement, (first, second))
+            return [(whole_value(t_ms), bool(is_first)) for t_ms, is_first in rows]
 
     def numbered_events(self, *kinds: str, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
         """Events with their numbers, ascending, to follow a growing file."""
@@ -640,10 +645,14 @@ class RunFile:
 
     def of_facts(self, moment: str, make: Callable[[Texts], Value]) -> Value:
         """What is made of the facts at a moment, as stored."""
-        statement = "SELECT name, value FROM fact WHERE moment = ?"
         with self._errors_reported():
-            rows = self._rows(statement, (moment,), most_text=_MOST_VALUES_BYTES)
-            return make(self._once(f"texts {moment}", lambda: tuple(rows)))
+            return make(self._once("texts of facts", self._facts).get(moment, ()))
+
+    def _facts(self) -> Mapping[str, Texts]:
+        """Return the facts of every moment."""
+        statement = "SELECT moment, name, value FROM fact ORDER BY moment"  # as it is stored
+        rows = self._rows(statement, most_text=_MOST_VALUES_BYTES)
+        return {moment: tuple(row[1:] for row in each) for moment, each in groupby(rows, itemgetter(0))}
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""

@@ -60,9 +60,9 @@ def checkpoint_spans(run: RunFile, measured: PhaseTimes, duration_s: float) -> t
     found: list[Span] = []
     started: float | None = None
     is_reported = False
-    for t_ms, kind in run.event_times(STARTED, COMPLETE):
+    for t_ms, is_start in run.event_times(STARTED, COMPLETE):
         t_s = (t_ms - measured.started_ms) / 1000
-        if kind == STARTED:
+        if is_start:
             started, is_reported = t_s, True
         elif started is not None:
             found.append((started, min(t_s, duration_s)))

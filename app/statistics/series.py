@@ -27,6 +27,7 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from app.statistics.sample_size import student_t_quantile
@@ -62,12 +63,10 @@ def stalled_seconds(tps: Sequence[float] | Array) -> NDArray[np.bool_]:
     stalled: NDArray[np.bool_] = (series == 0) | (series < RUN_SHARE * top)  # comparing NaN is false
     suspects = np.flatnonzero(~stalled & (series < NEAR_SHARE * most))
     nothing = np.full(NEAR_SECONDS, np.nan)
-    padded = np.concatenate((nothing, series, nothing))
-    places = np.arange(NEAR_SECONDS)
+    near_seconds = sliding_window_view(np.concatenate((nothing, series, nothing)), NEAR_SECONDS)
     for first in range(0, len(suspects), _ROWS):
         some = suspects[first : first + _ROWS]
-        before = _reached(padded[some[:, None] + places])
-        after = _reached(padded[some[:, None] + NEAR_SECONDS + 1 + places])
+        before, after = (_reached(near_seconds[some + offset]) for offset in (0, NEAR_SECONDS + 1))
         near = np.minimum(before, after)
         near[np.isinf(near)] = top
         stalled[some] = series[some] < NEAR_SHARE * near
@@ -122,9 +121,6 @@ class Jitter:
 
     Attributes:
         cv: standard deviation by mean; None below two seconds or if all are 0.
-        p1: first percentile, TPS; None without seconds.
-        minimum: TPS; None without seconds.
-        median: TPS; None without seconds.
         stall_seconds: number of `stalled_seconds`.
         longest_stall_s: most of them in a row; a missed second ends a row.
         seconds: number of seconds without missed ones.
@@ -132,9 +128,6 @@ class Jitter:
     """
 
     cv: float | None
-    p1: float | None
-    minimum: float | None
-    median: float | None
     stall_seconds: int
     longest_stall_s: int
     seconds: int
@@ -154,14 +147,11 @@ def jitter(tps: Sequence[float] | Array, stalled: NDArray[np.bool_] | None = Non
     series = _series(tps)
     present = _present(series)
     if len(present) == 0:
-        return Jitter(None, None, None, None, 0, 0, 0, len(series))
-    mean, median = float(present.mean()), float(np.median(present))
+        return Jitter(None, 0, 0, 0, len(series))
+    mean = float(present.mean())
     stalled = stalled_seconds(series) if stalled is None else stalled
     return Jitter(
         cv=float(present.std(ddof=1)) / mean if mean > 0 and len(present) > 1 else None,
-        p1=float(np.percentile(present, 1)),
-        minimum=float(present.min()),
-        median=median,
         stall_seconds=int(stalled.sum()),
         longest_stall_s=_longest_row(stalled),
         seconds=len(present),

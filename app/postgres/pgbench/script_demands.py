@@ -74,7 +74,7 @@ _SUPERUSER_SETTINGS: Final = (
 )
 _SPACE: Final = r"\s+"
 _SUPERUSER: Final = tuple(
-    re.compile(pattern.replace(" ", _SPACE), re.IGNORECASE)
+    "(?i)" + pattern.replace(" ", _SPACE)  # compiled when needed: they are long
     for pattern in (
         r"\bcheckpoint\b",
         r"""\bcopy(?:\s*\(| ["\w:])""",  # pgbench takes no data of COPY: it is a file or a program
@@ -113,7 +113,7 @@ def find_superuser(text: str) -> tuple[ScriptDemand, ...]:
     """Return every place where a script needs a superuser."""
     # Once with the bodies of functions as texts, and once as more SQL, which has comments of its own.
     texts = (without_comments(text), without_comments(text, in_bodies=True))
-    found = (match.start() for bare in texts for pattern in _SUPERUSER for match in pattern.finditer(bare))
+    found = (match.start() for bare in texts for each in _SUPERUSER for match in re.finditer(each, bare))
     return _wishes(text, found)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from app.campaign_file.fields import WORKLOAD_FIELDS
-from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import (
     Configuration,
     DiskTarget,
@@ -607,6 +606,8 @@ def stored_configuration(run: RunMetadata) -> Configuration | None:
 
     Own scripts are not looked up: their texts are in the run file.
     """
+    from app.campaign_file.reader import parse_stored_campaign  # noqa: PLC0415 - with all of campaign files
+
     if isinstance(run.campaign_file, NotKnown):
         return None
     try:

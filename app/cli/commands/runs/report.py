@@ -46,6 +46,7 @@ def paint(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
         UsageError: its libraries are not installed.
     """
     check_report_packages()
+    importlib.import_module("app.report.report")  # before Qt, which reads the source of each later module
     status: int = importlib.import_module("ui.report.__main__").main(painter_argv(runs, arguments))
     return status
 
