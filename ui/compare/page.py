@@ -24,7 +24,6 @@ from typing_extensions import override
 from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.analysis.stability import WITHIN_RUN_NOTE
-from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.matrix import standing_columns
@@ -35,7 +34,6 @@ from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import number_text, tr
-from app.draft.servers import refuse_programs
 from app.library.index import ListedRun
 from app.library.spreads import read_spreads
 from app.runfile.series import kept_run_data
@@ -469,6 +467,9 @@ def _campaign_again(comparison: RunComparison) -> Campaign:
     Raises:
         FootingError: it cannot be repeated, or names foreign programs.
     """
+    from app.comparison.again_at_rate import campaign_again  # noqa: PLC0415 - with all of campaign files
+    from app.draft.servers import refuse_programs  # noqa: PLC0415 - with psycopg
+
     file = campaign_again(comparison)
     refuse_programs(file)
     return file.campaign
