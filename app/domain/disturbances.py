@@ -396,9 +396,8 @@ class Disturbances:
         """
         if self.found:
             return ""
-        reasons = dict(self.unknown)
         kinds = (DisturbanceKind.OTHERS_CPU, DisturbanceKind.STEAL)
-        return next((reasons[kind] for kind in kinds if kind in reasons), "")
+        return next((reason for kind in kinds for each, reason in self.unknown if each is kind), "")
 
 
 def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
