@@ -199,7 +199,7 @@ def test_erase_words_required_without_terminal(
     ):
         ended = campaign_bench.run(text, *words)
         assert ended.returncode == status, ended.stderr
-        assert "Nothing was touched" in ended.stderr
+        assert "Nothing was done" in ended.stderr
     assert serial_of(second) in campaign_bench.run(text, *erase(first)).stderr
     assert campaign_bench.run_files() == []
     assert [content(disk) for disk in (first, second)] == before

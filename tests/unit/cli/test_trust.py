@@ -41,7 +41,7 @@ def test_everything_shown_yes_agrees(typed: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("typed", ["", "\n", "y", "no", "yes please", "ja"])
 def test_anything_else_is_a_no(typed: str) -> None:
-    with pytest.raises(RefusedError, match="Nothing was started") as caught:
+    with pytest.raises(RefusedError, match="Nothing was done") as caught:
         _asked(typed)(CONCERNS)
     assert caught.value.exit_status == ExitStatus.REFUSED
 
