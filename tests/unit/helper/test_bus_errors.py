@@ -31,8 +31,8 @@ def test_wait_as_stated_but_bounded(text: str, wait_s: int) -> None:
 
 
 def test_reason_for_a_lost_helper() -> None:
-    assert lost().message.endswith("any more.")
-    assert lost("the connection is closed").message.endswith("any more. (the connection is closed)")
+    assert lost().message.endswith("no longer answers.")
+    assert lost("the connection is closed").message.endswith("no longer answers. (the connection is closed)")
     name = "org.freedesktop.DBus.Error.ServiceUnknown"
     for error, has_reason in (
         (error_of(name, "no such name", "anna", met=True), False),

@@ -329,7 +329,7 @@ def test_a_disk_that_is_gone_is_refused(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
     execution.hooks = replace(execution.hooks, identify=lambda node: disk(int(Path(node).read_text())))
-    with pytest.raises(RefusedError, match="cannot be identified"):
+    with pytest.raises(RefusedError, match="can no longer be identified"):
         execution.make((ClaimDisks((NODE,), "claim"),))
     assert list(tmp_path.iterdir()) == []
 

@@ -194,8 +194,8 @@ def test_failures_of_kept_disks_and_first_other(monkeypatch: pytest.MonkeyPatch)
     kept = KeptError(NODE, "It holds xfs.", "Copy it.")
     for undo, more in (
         ((TABLE, FAIL), ""),
-        ((TABLE, FAIL, other), "1 more"),
-        ((TABLE, FAIL, other, FAIL), "2"),
+        ((TABLE, FAIL, other), "after it: 1)"),
+        ((TABLE, FAIL, other, FAIL), "after it: 2)"),
     ):
         refusing(monkeypatch, kept, StorageError("It is broken.", hint="Never told."))
         with pytest.raises(StorageError) as caught:
@@ -205,7 +205,7 @@ def test_failures_of_kept_disks_and_first_other(monkeypatch: pytest.MonkeyPatch)
         first = f"{line}: {line} failed (status 3): the disk is on fire."
         assert message.startswith(f"Not everything could be undone. It holds xfs. {first}"), message
         assert "StorageError" not in message
-        assert (more in message) if more else ("more" not in message)
+        assert (more in message) if more else ("after it" not in message)
         assert caught.value.hint == "Copy it."
 
 
