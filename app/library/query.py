@@ -1,6 +1,4 @@
-"""Search the library: words, and fields such as ``fs:ext4 scale:250 tag:baseline -state:failed``.
-
-A query is compiled to SQL for the tables of `app.library.index`. All text is compared case-folded. Pure.
+"""Search the library: words, and fields such as ``fs:ext4 scale:250 tag:baseline -state:failed``. Pure.
 
 Words are searched in all texts of a run. Several terms of one field widen the search (``fs:ext4 fs:xfs``:
 either), tags and options narrow it, and all fields must match. In addition to `FIELDS`, every key of a
@@ -13,46 +11,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from enum import Enum, auto
 from typing import Final
 
 from app.campaign_file.partial import TABLES
+from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, ServerTarget
+from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.raid import Level
+from app.domain.run import RunState
 from app.domain.text import titled, tr
 from app.library.entries import LibraryEntry
-
-
-class Part(Enum):
-    """Where the values of a field are stored."""
-
-    SETUP = auto()
-    """With what repeats share."""
-    RUN = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition of a run, in SQL.
-
-    Attributes:
-        sql: never NULL.
-        values: of its placeholders.
-    """
-
-    sql: str
-    values: tuple[object, ...] = ()
-
-    def and_also(self, other: Condition) -> Condition:
-        """Return the condition that both hold."""
-        return _joined(" AND ", (self, other))
-
-
-def _joined(word: str, conditions: Sequence[Condition]) -> Condition:
-    sql = word.join(f"({each.sql})" for each in conditions)
-    return Condition(sql, tuple(value for each in conditions for value in each.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +34,36 @@ class QueryField:
         id: as it is typed.
         label: name in menus.
         values: of a run.
-        holds: the condition of a word, its value case-folded as `folded`, for a typed text.
-        part: where the values are stored.
+        holds: whether a value of a run (first) matches the typed one (second); both are case-folded.
         narrows: whether all of several terms must match.
     """
 
     id: str
     label: str
     values: Callable[[LibraryEntry], tuple[str, ...]]
-    holds: Callable[[str], Condition]
-    part: Part = Part.SETUP
+    holds: Callable[[str, str], bool]
     narrows: bool = False
 
 
-EVERY: Final = Condition("1 = 1")
+def _equal(value: str, typed: str) -> bool:
+    return value == typed
 
 
-def _equal(typed: str) -> Condition:
-    return Condition("folded = ?", (typed,))
+def _within(value: str, typed: str) -> bool:
+    return typed in value
 
 
-def _within(typed: str) -> Condition:
-    return Condition("instr(folded, ?) > 0", (typed,))
+def _same_words(value: str, typed: str) -> bool:
+    """Match with or without blanks: ``8KiB`` is ``8 KiB``."""
+    return value.replace(" ", "") == typed.replace(" ", "")
 
 
-def _begins(start: str) -> Condition:
-    return Condition("substr(folded, 1, ?) = ?", (len(start), start))
+def _is_version(value: str, typed: str) -> bool:
+    return value == typed or value.startswith(f"{typed}.")
 
 
-def _is_version(typed: str) -> Condition:
-    return _joined(" OR ", (_equal(typed), _begins(f"{typed}.")))
-
-
-def _is_option(typed: str) -> Condition:
-    return _equal(typed) if "=" in typed else _joined(" OR ", (_equal(typed), _begins(f"{typed}=")))
+def _is_option(value: str, typed: str) -> bool:
+    return value == typed or value.partition("=")[0] == typed
 
 
 def _moment(entry: LibraryEntry) -> date | None:
@@ -106,8 +73,7 @@ def _moment(entry: LibraryEntry) -> date | None:
         return None
 
 
-def dates(entry: LibraryEntry) -> tuple[str, ...]:
-    """Return the day of a run, if it is known."""
+def _dates(entry: LibraryEntry) -> tuple[str, ...]:
     day = _moment(entry)
     return () if day is None else (day.isoformat(),)
 
@@ -116,25 +82,22 @@ def _today() -> date:
     return datetime.now().astimezone().date()
 
 
-def _is_date(typed: str) -> Condition:
+def _is_date(value: str, typed: str) -> bool:
     """Match a day with a year, month or day, with ``today``, or with a number of days back: ``7d``."""
     today = _today()
     if typed == "today":
-        return _equal(today.isoformat())
+        return value == today.isoformat()
     if typed == "yesterday":
-        return _equal((today - timedelta(days=1)).isoformat())
-    if typed.endswith("d") and typed[:-1].isdecimal():
-        first = today - timedelta(days=min(int(typed[:-1][:_DIGITS]), _MOST_DAYS) - 1)
-        return Condition("folded >= ? AND folded <= ?", (first.isoformat(), today.isoformat()))
-    return _joined(" OR ", (_equal(typed), _begins(f"{typed}-")))
+        return value == (today - timedelta(days=1)).isoformat()
+    if typed.endswith("d") and typed[:-1].isdigit():
+        first = today - timedelta(days=min(int(typed[:-1]), 36_500) - 1)
+        return first.isoformat() <= value <= today.isoformat()
+    return value == typed or value.startswith(f"{typed}-")
 
 
 def _one(value: str | None) -> tuple[str, ...]:
     return (value,) if value else ()
 
-
-_DIGITS: Final = 6
-_MOST_DAYS: Final = 36_500
 
 FIELDS: Final = {
     field.id: field
@@ -149,16 +112,16 @@ FIELDS: Final = {
         QueryField("pg", "PostgreSQL", lambda entry: _one(entry.postgresql), _is_version),
         QueryField("machine", titled(tr("machine")), lambda entry: _one(entry.machine), _within),
         QueryField("kernel", titled(tr("kernel")), lambda entry: _one(entry.kernel), _within),
-        QueryField("date", tr("Date"), dates, _is_date, Part.RUN),
-        QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, Part.RUN, narrows=True),
+        QueryField("date", tr("Date"), _dates, _is_date),
+        QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, narrows=True),
         QueryField("target", tr("Data location"), lambda entry: _one(entry.target), _equal),
-        QueryField("state", tr("State"), lambda entry: (entry.state,), _equal, Part.RUN),
-        QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal, Part.RUN),
+        QueryField("state", tr("State"), lambda entry: (entry.state,), _equal),
+        QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal),
         QueryField("campaign", tr("Campaign"), lambda entry: _one(entry.campaign), _within),
         QueryField(
             "configuration", titled(tr("configuration")), lambda entry: _one(entry.configuration), _within
         ),
-        QueryField("name", titled(tr("name")), lambda entry: _one(entry.name), _within, Part.RUN),
+        QueryField("name", titled(tr("name")), lambda entry: _one(entry.name), _within),
     )
 }
 
@@ -180,13 +143,10 @@ _FIELD: Final = re.compile(r"[a-z_][a-z0-9_.]*")
 def find_field(name: str) -> QueryField:
     """Return a field: one of `FIELDS`, else that of a key, an option or a setting."""
 
-    def holds(typed: str) -> Condition:
-        """Match with or without blanks: ``8KiB`` is ``8 KiB``."""
-        bare, start = typed.replace(" ", ""), f"{name}="
-        same = Condition("replace(folded, ' ', '') = ?", (f"{start}{bare}",)).and_also(_begins(start))
-        return _joined(" OR ", (same, _equal(name))) if bare == "on" else same
+    def values(entry: LibraryEntry) -> tuple[str, ...]:
+        return tuple(str(value) for key, value in dimensions(entry).items() if key.casefold() == name)
 
-    return FIELDS.get(name) or QueryField(name, name, lambda _entry: (), holds)
+    return FIELDS.get(name) or QueryField(name, name, values, _same_words)
 
 
 DIMENSIONS: Final = {
@@ -210,10 +170,6 @@ def dimensions(entry: LibraryEntry) -> dict[str, str | int | None]:
     return {**found, **{key: value if equals else "on" for key, equals, value in words}, **found}
 
 
-MOST_TERMS: Final = 100
-"""Terms of a query: SQL has limits of its own."""
-
-
 @dataclass(frozen=True, slots=True)
 class Term:
     """A part of a query.
@@ -230,12 +186,12 @@ class Term:
 
 
 def parse_query(typed: str) -> tuple[Term, ...]:
-    """Parse a query; never raises: open quotes are closed, terms above `MOST_TERMS` ignored."""
+    """Parse a query; never raises, an open quote is closed at the end."""
     try:
         words = _words(typed)
     except ValueError:  # a quote is open
         words = _words(f'{typed}"')
-    return tuple(term for word in words[:MOST_TERMS] if (term := _term(word)) is not None)
+    return tuple(term for word in words if (term := _term(word)) is not None)
 
 
 def _words(typed: str) -> list[str]:
@@ -260,81 +216,67 @@ def write_term(field: str, value: str) -> str:
     return f'{field}:"{value}"' if " " in value else f"{field}:{value}"
 
 
-def own_text(entry: LibraryEntry) -> str:
-    """Return the searchable text that a run has beside its setup, case-folded."""
+def haystack(entry: LibraryEntry) -> str:
+    """Return all searchable text of a run, case-folded."""
     parts: Iterable[str | None] = (
         entry.name,
+        entry.campaign,
         entry.path.rsplit("/", 1)[-1],
+        entry.filesystem,
+        entry.raid,
+        entry.target,
+        entry.workload,
+        entry.postgresql,
+        entry.machine,
         entry.state,
         entry.note,
         entry.problem,
+        *entry.options,
+        *entry.keys,
         *entry.tags,
         *entry.marks,
-        *dates(entry),
+        *_dates(entry),
     )
-    return "\n".join(part for part in parts if part).casefold().replace("\0", " ")
+    return "\n".join(part for part in parts if part).casefold()
 
 
-_SETTINGS: Final = "word.field IN ('option', 'workload')"
-_SPOKEN: Final = "word.field NOT IN ('configuration', 'kernel', 'scale', 'clients')"
-"""Words of a setup that are found without their field."""
-
-
-def compile_query(terms: Iterable[Term]) -> Condition:
-    """Return the condition of the runs that a query finds; without terms all runs."""
-    wanted: dict[str, list[Condition]] = {}
-    every: list[Condition] = []
-    for term in terms:
-        held = compile_term(term)
-        if term.excluded:
-            every.append(Condition(f"NOT ({held.sql})", held.values))
-        elif term.field and not find_field(term.field).narrows:
-            wanted.setdefault(term.field, []).append(held)
-        else:
-            every.append(held)
-    every += [_joined(" OR ", each) for each in wanted.values()]
-    return _joined(" AND ", every) if every else EVERY
-
-
-def compile_term(term: Term) -> Condition:
-    """Return the condition that a run matches a term, whether the term excludes it or not."""
+def _holds(term: Term, entry: LibraryEntry, words: str) -> bool:
     if not term.field:
-        return _has_text(term.text)
+        return term.text in words
     field = find_field(term.field)
-    if term.field in FIELDS:
-        return _has_word(field.part, Condition("word.field = ?", (field.id,)), field.holds(term.text))
-    held = _has_word(Part.SETUP, Condition(_SETTINGS), field.holds(term.text))
-    return _joined(" OR ", (held, _has_text(f"{term.field}:{term.text}")))  # such as an address
+    if any(field.holds(value.casefold(), term.text) for value in field.values(entry)):
+        return True
+    return term.field not in FIELDS and f"{term.field}:{term.text}" in words  # such as an address
 
 
-def knows_field(term: Term) -> Condition:
-    """Return the condition that a run has a setting of the name in a term, or its text."""
-    held = _has_word(Part.SETUP, Condition(_SETTINGS), _is_option(term.field))
-    return _joined(" OR ", (held, _has_text(f"{term.field}:{term.text}")))
+def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
+    """Return whether a run matches.
+
+    Args:
+        terms: of the query; none matches every run.
+        entry: the run.
+        words: its `haystack`, computed once.
+    """
+    wanted: dict[str, list[bool]] = {}
+    for term in terms:
+        held = _holds(term, entry, words)
+        if term.excluded:
+            if held:
+                return False
+        else:
+            wanted.setdefault(term.field, []).append(held)
+    return all(
+        any(held) if name and not find_field(name).narrows else all(held) for name, held in wanted.items()
+    )
 
 
-def _has_word(part: Part, *conditions: Condition) -> Condition:
-    where = _joined(" AND ", conditions)
-    own, column = ("setup", "run.setup") if part is Part.SETUP else ("run", "run.number")
-    words = f"SELECT number FROM word WHERE {where.sql}"  # first: they are few, and each is on many runs
-    return Condition(f"{column} IN (SELECT {own} FROM {own}_word WHERE word IN ({words}))", where.values)
-
-
-def _has_text(text: str) -> Condition:
-    words = _has_word(Part.SETUP, Condition(_SPOKEN), _within(text))
-    return _joined(" OR ", (words, _in_words(text.replace("\0", " "))))
-
-
-def _in_words(text: str) -> Condition:
-    """Search names, tags and notes of runs: FTS5 knows every three characters; others are compared."""
-    if not _INDEXED <= len(text) <= _LONGEST:
-        return Condition("run.number IN (SELECT rowid FROM run_text WHERE instr(text, ?) > 0)", (text,))
-    phrase = '"' + text.replace('"', '""') + '"'
-    return Condition("run.number IN (SELECT rowid FROM run_text WHERE run_text MATCH ?)", (phrase,))
-
-
-_INDEXED: Final = 3
-_LONGEST: Final = 200
+def count_values(field: QueryField, entries: Iterable[LibraryEntry]) -> list[tuple[str, int]]:
+    """Return the values of a field and their number of runs, the most frequent first."""
+    counts: dict[str, int] = {}
+    for entry in entries:
+        for value in field.values(entry):
+            counts[value] = counts.get(value, 0) + 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def write_query(terms: Iterable[Term]) -> str:
@@ -348,3 +290,71 @@ def write_query(terms: Iterable[Term]) -> str:
 
 def _quoted(text: str) -> str:
     return f'"{text}"' if " " in text else text
+
+
+_DATE: Final = re.compile(r"today|yesterday|\d+d|\d{4}(-\d\d){0,2}")
+_SHOWN: Final = 8
+"""Maximum number of values listed in a message."""
+_MORE_SHOWN: Final = 20
+"""Maximum number of keys listed in a message in addition to `FIELDS`."""
+_MOST_SHOWN: Final = 80
+"""Maximum number of characters of a term in a message."""
+
+_KNOWN: Final[dict[str, tuple[str, ...]]] = {
+    "fs": tuple(spec.id for spec in FILESYSTEMS),
+    "raid": tuple(level.value for level in Level),
+    "target": (FolderTarget.kind, MemoryTarget.kind, DiskTarget.kind, ServerTarget.kind),
+    "state": (*(state.value for state in RunState), "unreadable"),
+}
+"""Possible values, even without a run that has them."""
+
+
+def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Iterator[str]:
+    """Yield a sentence for each term that no run can match: an unknown field, an invalid date."""
+    for term in terms:
+        if term.field == "date" and not _DATE.fullmatch(term.text):
+            message = tr(
+                "“{term}” is not a date: give a year, month or day such as 2026-11-24, today, yesterday, "
+                "or 7d for 7 days back."
+            )
+            near = did_you_mean(term.text[:_MOST_SHOWN], ("today", "yesterday"))
+            yield _with(message.format(term=_written(term)), near)
+        if not term.field or term.field in FIELDS:
+            continue
+        text = f"{term.field}:{term.text}"
+        if not any(find_field(term.field).values(each) or text in haystack(each) for each in entries):
+            message = tr("“{name}:” is not a field of a run; fields are {fields}.")
+            keys = {word.partition("=")[0] for each in entries for word in (*each.keys, *each.options)}
+            known = [f"{field}:" for field in (*FIELDS, *sorted(keys - FIELDS.keys()))]
+            near = did_you_mean(f"{term.field[:_MOST_SHOWN]}:", known)
+            fields = " ".join(known[: len(FIELDS) + _MORE_SHOWN])
+            yield _with(message.format(name=term.field[:_MOST_SHOWN], fields=fields), near)
+
+
+def query_remarks(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Iterator[str]:
+    """Yield a sentence for each field of a query with a value that no run of the library has."""
+    for term in terms:
+        if not term.field or not entries:
+            continue
+        if any(matches((_wanted(term),), each, haystack(each)) for each in entries):
+            continue
+        here = [value for value, _ in count_values(find_field(term.field), entries)]
+        known = [*here, *_KNOWN.get(term.field, ())]
+        message = tr("No run here has {term}; runs here have {values}.")
+        if not here:
+            message = tr("No run here has {term}; no run records “{field}:”.")
+        values = ", ".join(here[:_SHOWN]) + (" …" if len(here) > _SHOWN else "")
+        near = "" if term.text in known else did_you_mean(term.text[:_MOST_SHOWN], known)
+        yield _with(message.format(term=_written(term), values=values, field=term.field), near)
+
+
+def _wanted(term: Term) -> Term:
+    return Term(term.field, term.text)
+
+
+def _written(term: Term) -> str:
+    return write_term(term.field, term.text)[:_MOST_SHOWN]
+
+
+def _with(sentence: str, another: str) -> str:
+    return f"{sentence} {another}".rstrip()

@@ -1,43 +1,58 @@
 """Follow a library by reading it repeatedly: only changed files are opened, also after a new start.
 
-What is known of a file is valid as long as its signature is unchanged. A scan may be used by one thread at a
-time, its index by several.
+Between two starts one SQLite file per library in the user's cache folder, its index, keeps the entries. It
+may be deleted at any time: an entry is valid as long as its file's signature is unchanged, and a damaged
+index, or one of another version, is rebuilt. A scan may be used by one thread at a time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import time
-from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app import TOP, VERSION
 from app.domain.errors import FootingError, UsageError, did_you_mean
 from app.domain.run import Phase, RunState
 from app.domain.text import tr
-from app.library.entries import LibraryEntry, read_entry
-from app.library.index import BY_START, SPARK_TYPE, LibraryIndex, ListedRun, Read, index_path
-from app.library.query import Term
+from app.library.entries import LibraryEntry, read_entry, run_paths
 from app.runfile.reader import RunFile
-from app.runfile.series import signature_of
+from app.runfile.series import Signature, signature_of
 from app.runfile.writer import SUFFIX
 
 SPARK_POINTS: Final = 60
 """Maximum number of points in the spark line of a list row."""
 
 _UNSETTLED: Final = frozenset({RunState.RUNNING, RunState.INCOMPLETE})
-_MOST_READ: Final = 200
-"""New files per write to the index: a long first scan may be interrupted."""
-BATCH_S: Final = 0.15
-"""How long files are read before what is known of them is shown."""
-_TRIES: Final = 3
+_STORE_EVERY: Final = 200
+"""New entries per write to the index: a long first scan may be interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in the library panel.
+
+    Attributes:
+        entry: of the library.
+        spark: TPS over the measured phase in at most SPARK_POINTS means; empty if there are none.
+    """
+
+    entry: LibraryEntry
+    spark: tuple[float, ...] = ()
+
+
+KnownRun = tuple[Signature, ListedRun]
+"""A run with the signature of its file when it was read."""
 
 
 def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[float, ...]:
@@ -53,8 +68,7 @@ def _read_spark(run: RunFile) -> tuple[float, ...]:
     if measured is None:
         return ()
     t_ms, tps = run.samples("pgbench.tps", after_ms=measured.started_ms)
-    line = thin_out(tps if measured.ended_ms is None else tps[t_ms <= measured.ended_ms])
-    return tuple(array(SPARK_TYPE, line))
+    return thin_out(tps if measured.ended_ms is None else tps[t_ms <= measured.ended_ms])
 
 
 def read_listed(path: Path) -> ListedRun:
@@ -69,12 +83,124 @@ def read_listed(path: Path) -> ListedRun:
     return ListedRun(read_entry(path, also), spark)
 
 
+_READERS: Final = (
+    "domain/disturbances.py",
+    "domain/run.py",
+    "library/entries.py",
+    "library/scan.py",
+    "postgres/settings.py",
+    "probes/facts/files.py",
+    "runfile/bounds.py",
+    "runfile/disturbance.py",
+    "runfile/metadata/environment.py",
+    "runfile/metadata/run_metadata.py",
+    "runfile/metadata/typed_json.py",
+    "runfile/reader.py",
+    "runfile/summary.py",
+    "runfile/writer.py",
+)
+_LISTS: Final = ("marks", "options", "keys", "tags")
+
+
+def index_path(library: Path) -> Path | None:
+    """Return the index file of a library; None if this user has no cache (XDG Base Directory)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not base.startswith("/"):
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+    name = hashlib.sha256(os.fsencode(library.absolute())).hexdigest()[:16]
+    return Path(base) / "pgfooting" / "libraries" / f"{name}.sqlite"
+
+
+def index_format() -> int:
+    """Return a number that changes with the fields of an entry and with the code that reads it.
+
+    The version alone would not do: in a checkout the code changes without a new version.
+    """
+    names = ",".join((VERSION, *(field.name for field in fields(LibraryEntry))))
+    code = zlib.crc32(names.encode())
+    for name in _READERS:
+        with suppress(OSError):
+            code = zlib.crc32((TOP / "app" / name).read_bytes(), code)
+    return code & 0x7FFFFFFF
+
+
+class LibraryIndex:
+    """One index. Errors only cost time: no method raises."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def load(self) -> dict[Path, KnownRun]:
+        """Return all entries by path; empty if the index is damaged or of another version."""
+        if self.path is None or not self.path.is_file():
+            return {}
+        try:
+            with closing(self._connect()) as connection:
+                if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
+                    return {}
+                rows = connection.execute("SELECT path, told FROM run").fetchall()
+            return {Path(os.fsdecode(path)): _unfold(json.loads(stored)) for path, stored in rows}
+        except (sqlite3.Error, OSError, ValueError, TypeError, KeyError):
+            self._forget()
+            return {}
+
+    def store(self, changed: Mapping[Path, KnownRun], gone: Iterable[Path]) -> None:
+        """Store changed entries, and delete those of missing files."""
+        missing = [(os.fsencode(path),) for path in gone]
+        if self.path is None or not (changed or missing):
+            return
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with closing(self._connect()) as connection, connection:
+                self._make(connection)
+                connection.executemany("DELETE FROM run WHERE path = ?", missing)
+                rows = [(os.fsencode(path), json.dumps(_fold(run))) for path, run in changed.items()]
+                connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
+        except (sqlite3.DatabaseError, OSError) as error:
+            if not isinstance(error, sqlite3.OperationalError):  # damaged, and not only busy or full
+                self._forget()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path or "", timeout=1)
+        try:
+            connection.execute("PRAGMA synchronous=OFF")
+        except BaseException:  # damaged
+            connection.close()
+            raise
+        return connection
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
+            connection.execute("DROP TABLE IF EXISTS run")
+            connection.execute(f"PRAGMA user_version = {index_format()}")
+        connection.execute("CREATE TABLE IF NOT EXISTS run (path BLOB PRIMARY KEY, told TEXT) WITHOUT ROWID")
+
+    def _forget(self) -> None:
+        if self.path is not None:
+            with suppress(OSError):
+                self.path.unlink()
+
+
+def _fold(known: KnownRun) -> list[Any]:
+    signature, run = known
+    return [signature, asdict(run.entry), run.spark]
+
+
+def _unfold(stored: list[Any]) -> KnownRun:
+    signature, values, spark = stored
+    entry = LibraryEntry(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
+    return tuple(tuple(map(int, part)) for part in signature), ListedRun(entry, tuple(map(float, spark)))  # type: ignore[misc]
+
+
 class LibraryScan:
     """The runs of a library, and of files opened from elsewhere.
 
     Attributes:
         library: its folder.
-        index: what is known of its runs.
+        extra: run files outside it that are listed as well.
     """
 
     def __init__(self, library: Path, extra: Iterable[Path] = (), index: LibraryIndex | None = None) -> None:
@@ -82,111 +208,61 @@ class LibraryScan:
 
         Args:
             library: its folder.
-            extra: run files outside it that are listed as well.
-            index: of this library; None for one in memory.
+            extra: run files outside it.
+            index: cache of the entries; None for none.
         """
         self.library = library
-        self.index = index if index is not None else LibraryIndex()
-        self.index.outside = tuple(extra)
+        self.extra = tuple(extra)
+        self._index = index
+        self._loaded = False
+        self._known: dict[Path, KnownRun] = {}
 
-    def read(self) -> list[ListedRun]:
-        """Return every run; the newest campaign first, unreadable files last."""
-        return self.updated_index().runs()
+    def paths(self) -> list[Path]:
+        """Return all existing run files."""
+        inside = list(run_paths(self.library))
+        if not self.extra:
+            return inside
+        known = {os.path.realpath(path) for path in inside}
+        return inside + [
+            path for path in self.extra if os.path.realpath(path) not in known and path.is_file()
+        ]
 
-    def updated_index(self) -> LibraryIndex:
-        """Return the index, up to date; it fills itself again should it be lost."""
-
-        def fill() -> None:
-            deque(self.update(), maxlen=0)
-
-        self.index.refill = fill
-        fill()
-        return self.index
-
-    def update(self) -> Iterator[int]:
-        """Bring the index up to date; yield how many files were read so far, after each batch of them.
-
-        Only new and changed files are read, and those whose runner may have died.
-        """
-        for _ in range(_TRIES):
-            before = self.index.generation
-            yield from self._update()
-            if self.index.generation == before:  # else it was lost on the way
-                return
-
-    def _update(self) -> Iterator[int]:
-        batch: list[Read] = []
-        count, began_s = 0, time.monotonic()
-        for read in self._changed():
-            batch.append(read)
-            if len(batch) >= _MOST_READ or time.monotonic() - began_s >= BATCH_S:
-                self.index.put(batch)
-                count += len(batch)
-                yield count
-                batch, began_s = [], time.monotonic()
-        if batch:
-            self.index.put(batch)
-            yield count + len(batch)
-        self.index.tidy()
-
-    def _changed(self) -> Iterator[Read]:
-        """Read what changed, and delete what is gone from the index."""
-        seen = set()
-        for folder, paths in _folders(self.library):
-            known = self.index.known_in(folder)
-            seen.add(folder)
-            yield from self._read_changed(paths, known, inside=True)
-            self._delete(known.keys() - set(paths))
-        for folder in self.index.folders() - seen:
-            self._delete(self.index.known_in(folder))
-        yield from self._changed_outside()
-
-    def _read_changed(
-        self, paths: Iterable[str], known: Mapping[str, tuple[str, str]], *, inside: bool
-    ) -> Iterator[Read]:
+    def read(self) -> Iterator[ListedRun]:
+        """Yield every run; read only new and changed files, and those whose runner may have died."""
+        self._load()
+        paths = self.paths()
+        gone = self._known.keys() - set(paths)
+        for path in gone:
+            del self._known[path]
+        changed: dict[Path, KnownRun] = {}
         for path in paths:
-            signature, before = json.dumps(signature_of(Path(path))), known.get(path)
-            if before is not None and before[0] == signature and before[1] not in _UNSETTLED:
-                continue
-            run = read_listed(Path(path))
-            if before is None or before[0] != signature or self.index.run_at(path) != run:
-                yield Read(run, signature, inside)
+            signature = signature_of(path)
+            before = self._known.get(path)
+            if before is None or before[0] != signature or before[1].entry.state in _UNSETTLED:
+                before = (signature, read_listed(path))
+                self._known[path] = before
+                if before[1].entry.state not in _UNSETTLED:
+                    changed[path] = before
+            if len(changed) >= _STORE_EVERY:
+                self._store(changed, ())
+                changed = {}
+            yield before[1]
+        self._store(changed, gone)
 
-    def _delete(self, paths: Iterable[str]) -> None:
-        """Delete the runs without a file from the index.
+    def _load(self) -> None:
+        if self._loaded or self._index is None:
+            return
+        self._loaded = True
+        self._known = self._index.load() | self._known
 
-        A file may be there although this scan has not seen it: another process has added it since.
-        """
-        gone = (path for path in paths if not os.path.lexists(path) or os.path.isdir(path))  # noqa: PTH112
-        self.index.delete(gone)
-
-    def _changed_outside(self) -> Iterator[Read]:
-        """Read the files from elsewhere, and delete those without a file that any process had listed."""
-        self._delete(self.index.outside_paths())
-        top = os.path.join(os.path.realpath(self.library), "")  # noqa: PTH118
-        for path in map(str, self.index.outside):
-            if os.path.isfile(path) and not os.path.realpath(path).startswith(top):  # noqa: PTH113
-                yield from self._read_changed([path], self.index.known_in(folder_name(path)), inside=False)
-
-
-def _folders(library: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders with run files of a library, each with the paths of its files."""
-    if not os.path.isdir(library):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
-        return
-    for folder, folders, files in os.walk(library):
-        folders.sort()
-        if paths := [f"{folder}/{name}" for name in sorted(files) if name.endswith(SUFFIX)]:
-            yield folder, paths
+    def _store(self, changed: dict[Path, KnownRun], gone: Iterable[Path]) -> None:
+        if self._index is not None:
+            self._index.store(changed, gone)
 
 
 def folder_of(run: ListedRun) -> str:
-    """Return the folder of a run's file."""
-    return folder_name(run.entry.path)
-
-
-def folder_name(path: str) -> str:
-    """Return the folder of a file; without a Path, which would be slow for a thousand runs."""
-    return path.rpartition("/")[0]
+    """Return the folder of a run's file; without a Path, which would be slow for a thousand runs."""
+    return run.entry.path.rpartition("/")[0]
 
 
 def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
@@ -210,14 +286,10 @@ def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
     return sorted(found, key=lambda run: run.entry.problem is not None)
 
 
-def read_library(library: Path) -> LibraryIndex:
-    """Return the index of a library, up to date; unchanged files are not reread."""
-    return LibraryScan(library, index=LibraryIndex(index_path(library))).updated_index()
-
-
-def list_runs(library: Path, terms: Sequence[Term] = ()) -> list[LibraryEntry]:
-    """Return the runs of a library that match a query, newest first, unreadable ones last."""
-    return [run.entry for run in read_library(library).runs(terms, BY_START)]
+def list_runs(library: Path) -> list[LibraryEntry]:
+    """Return all runs of a library, newest first, unreadable ones last; unchanged files are not reread."""
+    runs = LibraryScan(library, index=LibraryIndex(index_path(library))).read()
+    return sorted((run.entry for run in runs), key=lambda entry: -(entry.started or 0.0))
 
 
 def find_run(name: str, library: Path) -> Path:
@@ -234,7 +306,7 @@ def find_run(name: str, library: Path) -> Path:
         raise UsageError(f"{path} " + tr("does not exist") + ".", hint=_near_file(path))
     if not name:
         raise UsageError(tr("Give the id or the path of a run."), hint=tr("`pgfooting list` shows the ids."))
-    hits = [run.entry for run in read_library(library).with_id(name)]
+    hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
     if len(hits) == 1:
         return Path(hits[0].path)
     if hits:

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.library.index import LibraryIndex, index_path
+from app.domain.run import RunState
+from app.library.entries import LibraryEntry
+from app.library.scan import LibraryIndex, index_path
 
 ENOUGH_DF: Final = 6
 """Degrees of freedom from which a spread is used: the 90 % interval is then 0.7 to 1.9 times it."""
+
+_AT_A_RATE: Final = "rate="
+"""Key of workloads at a fixed rate: their TPS, and so their spread, say nothing about the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +55,20 @@ def pooled_spread(groups: Iterable[Sequence[float]]) -> KnownSpread | None:
     return KnownSpread(math.sqrt(squares / df), len(repeated), sum(map(len, repeated)))
 
 
-def spreads_in(index: LibraryIndex) -> dict[str, KnownSpread]:
+def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
     """Return the spread of repeats by kind of target, if there are enough of them.
 
     Repeats are finished runs of one configuration in one campaign; imported ones have no target, those at a
-    fixed rate are excluded: their TPS, and so their spread, say nothing about the machine.
+    fixed rate are excluded.
     """
     groups: dict[tuple[str, str, str], list[float]] = {}
-    for target, folder, configuration, tps in index.repeats():
-        groups.setdefault((target, folder, configuration), []).append(math.log(tps))
+    for entry in entries:
+        if entry.state != RunState.DONE.value or not entry.tps or entry.target is None:
+            continue
+        if not entry.configuration or any(key.startswith(_AT_A_RATE) for key in entry.keys):
+            continue
+        key = (entry.target, str(Path(entry.path).parent), entry.configuration)
+        groups.setdefault(key, []).append(math.log(entry.tps))
     found: dict[str, KnownSpread] = {}
     for target in dict.fromkeys(kind for kind, _, _ in groups):
         spread = pooled_spread(logs for key, logs in groups.items() if key[0] == target)
@@ -70,4 +80,4 @@ def spreads_in(index: LibraryIndex) -> dict[str, KnownSpread]:
 def read_spreads(library: Path | None) -> dict[str, KnownSpread]:
     """Return the spreads from the index of a library; empty without an index."""
     path = index_path(library) if library is not None else None
-    return spreads_in(LibraryIndex(path)) if path is not None and path.is_file() else {}
+    return spreads_of(run.entry for _, run in LibraryIndex(path).load().values())

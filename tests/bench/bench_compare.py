@@ -26,7 +26,7 @@ from PySide6.QtCore import QEventLoop, QTimer  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from app.library.entries import read_entry  # noqa: E402
-from app.library.index import ListedRun  # noqa: E402
+from app.library.scan import ListedRun  # noqa: E402
 from tests.bench._figures import describe_machine  # noqa: E402
 from tests.fix_report import Case, write_cases  # noqa: E402
 from tests.fix_runs import Shape  # noqa: E402

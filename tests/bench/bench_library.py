@@ -52,7 +52,7 @@ loop = QEventLoop()
 first = []
 
 def read(runs, complete):
-    panel.show_runs(runs, reader.index, complete=complete)
+    panel.show_runs(runs, complete=complete)
     panel.repaint()
     first.append(time.perf_counter())
     if complete:

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.draft.draft import CampaignDraft
 from app.library.entries import read_entry
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from tests.gui.test_wizard_disks import Machinery
 from ui.theme import Theme
 from ui.wizard.wizard import Wizard

@@ -23,7 +23,7 @@ from app.domain.columns import Column
 from app.domain.run import RunState
 from app.execution.campaign import CampaignResult
 from app.library.entries import read_entry
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from app.recording.events import RunResult
 from app.report.blocks import Report, ReportTable
 from app.report.report import read_report

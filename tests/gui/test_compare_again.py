@@ -15,7 +15,7 @@ from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.json_value import Json
 from app.library.entries import read_entry
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from tests.fix_main_window import open_comparison
 from tests.fix_window import Trial, write_trial
 from ui.background import finish_background

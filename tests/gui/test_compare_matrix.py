@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.facts import RunFacts
 from app.domain.disturbances import DisturbanceKind, Disturbances
 from app.library.entries import read_entry
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial

@@ -21,8 +21,7 @@ from app.domain.json_value import Json
 from app.domain.metrics import Sample
 from app.domain.run import Phase, RunState
 from app.library.entries import read_entry
-from app.library.index import LibraryIndex, ListedRun, index_path
-from app.library.scan import LibraryScan
+from app.library.scan import LibraryIndex, LibraryScan, ListedRun, index_path
 from app.runfile.finalize import finish_run_file
 from tests.fix_main_window import open_comparison
 from tests.fix_phases import ext4_and_xfs, write_phased_campaign

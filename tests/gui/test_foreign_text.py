@@ -38,7 +38,7 @@ from app.draft.fields.state import DraftEnvironment, Place
 from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.folders.targets import CheckedTarget
 from app.library.entries import read_entry
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from app.postgres.installations.installation import Installation
 from app.postgres.settings import Machine
 from app.process.starter import current_account

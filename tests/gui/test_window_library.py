@@ -10,13 +10,12 @@ from PySide6.QtTest import QAbstractItemModelTester, QTest
 from pytestqt.qtbot import QtBot
 
 from app.domain.run import RunState
-from app.library import scan as library_scan
-from app.library.index import LibraryIndex, ListedRun
-from app.library.scan import LibraryScan
+from app.library.scan import LibraryScan, ListedRun
 from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.theme import Theme
 from ui.widgets.texts import one_line, tooltip
+from ui.window.library import reader as library_reader
 from ui.window.library.delegate import check_width
 from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, Heading, LibraryModel, RunRow
 from ui.window.library.panel import LibraryPanel
@@ -26,7 +25,7 @@ PLAIN = Qt.KeyboardModifier.NoModifier
 
 
 def listed(library: Path) -> list[ListedRun]:
-    return LibraryScan(library).read()
+    return list(LibraryScan(library).read())
 
 
 def names(model: LibraryModel) -> list[str]:
@@ -188,7 +187,7 @@ def panel(qtbot: QtBot, model: LibraryModel, light: Theme, tmp_path: Path) -> Li
     qtbot.addWidget(made)
     made.resize(320, 500)
     made.show()
-    made.show_runs(listed(tmp_path / "library"), LibraryIndex(), complete=True)
+    made.show_runs(listed(tmp_path / "library"), complete=True)
     return made
 
 
@@ -259,7 +258,7 @@ def test_row_menu_matches_row(qtbot: QtBot, panel: LibraryPanel, model: LibraryM
 
 def test_count_mentions_unreadable_files(panel: LibraryPanel, tmp_path: Path) -> None:
     write_bad_files(tmp_path / "library" / "bad")
-    panel.show_runs(listed(tmp_path / "library"), LibraryIndex(), complete=False)
+    panel.show_runs(listed(tmp_path / "library"), complete=False)
     assert panel.count.text() == "10 runs, 3 cannot be read, reading …"
 
 
@@ -270,7 +269,7 @@ def test_long_names_and_bad_files_painted(panel: LibraryPanel, model: LibraryMod
         library / "long" / "x.footing", Trial(name=LONG_NAME, campaign=LONG_NAME, marks=marks, started=1.9e9)
     )
     write_bad_files(library / "bad")
-    panel.show_runs(listed(library), LibraryIndex(), complete=True)
+    panel.show_runs(listed(library), complete=True)
     model.choose(model.newest_campaign())
     for width in (120, 320, 900):
         panel.resize(width, 600)
@@ -329,7 +328,7 @@ def test_file_changes_noticed(qtbot: QtBot, reader: LibraryReader, tmp_path: Pat
 def test_large_library_shown_in_slices(
     qtbot: QtBot, reader: LibraryReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library_scan, "BATCH_S", 0.0)  # a file a slice, however fast the disk
+    monkeypatch.setattr(library_reader, "SLICE_S", 0.0)  # a file a slice, however fast the disk
     for number in range(3):
         write_trial(tmp_path / "library" / f"{number:03}.footing", Trial(seconds=2, started=1.8e9 + number))
     steps: list[tuple[int, bool]] = []

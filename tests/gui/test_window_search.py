@@ -43,13 +43,8 @@ def panel(qtbot: QtBot, light: Theme, library: Path) -> LibraryPanel:
     qtbot.addWidget(made)
     made.resize(320, 500)
     made.show()
-    show(made, LibraryScan(library))
+    made.show_runs(list(LibraryScan(library).read()), complete=True)
     return made
-
-
-def show(panel: LibraryPanel, scan: LibraryScan, *, complete: bool = True) -> None:
-    """Show the runs of a library."""
-    panel.show_runs(scan.read(), scan.index, complete=complete)
 
 
 def model_of(panel: LibraryPanel) -> LibraryModel:
@@ -107,10 +102,10 @@ def test_unknown_terms_reported_as_in_list(panel: LibraryPanel, typed: str, expe
 
 
 def test_values_not_judged_while_reading(panel: LibraryPanel) -> None:
-    show(panel, LibraryScan(panel.folder), complete=False)
+    panel.show_runs(list(LibraryScan(panel.folder).read())[:1], complete=False)
     panel.search.line.setText("fs:btrfs")
     assert panel.remarks.text() == ""
-    show(panel, LibraryScan(panel.folder))
+    panel.show_runs(list(LibraryScan(panel.folder).read()), complete=True)
     panel.search.line.setText("fs:zfs")
     assert "No run here has fs:zfs" in panel.remarks.text()
 
@@ -209,7 +204,9 @@ def test_tags_in_row_note_in_tip(panel: LibraryPanel, library: Path) -> None:
 
 def test_markup_and_mnemonics_plain_in_menu(panel: LibraryPanel, library: Path, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "x.footing", Trial("x", filesystem="<b>a&b</b>"))
-    show(panel, LibraryScan(library, [path]))
+    panel.show_runs(
+        [*LibraryScan(library).read(), *LibraryScan(path.parent / "none", [path]).read()], complete=True
+    )
     assert "<b>a&&b</b> (1)" in actions(submenu(panel, "Filesystem"))
 
 
@@ -219,7 +216,7 @@ def test_unchanged_library_shown_without_work(
     shown_again: list[int] = []
     model = model_of(panel)
     monkeypatch.setattr(model, "set_runs", lambda *_runs: shown_again.append(1))
-    show(panel, LibraryScan(library))
+    panel.show_runs(list(LibraryScan(library).read()), complete=True)
     assert shown_again == []
-    show(panel, LibraryScan(library / "one"))
+    panel.show_runs(list(LibraryScan(library).read())[:2], complete=True)
     assert shown_again == [1]

@@ -34,7 +34,7 @@ from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import number_text, tr
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from app.library.spreads import read_spreads
 from app.runfile.series import kept_run_data
 from ui.background import BackgroundOp

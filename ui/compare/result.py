@@ -27,8 +27,7 @@ from app.comparison.overall.answer import Answer
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.entries import run_paths
-from app.library.index import ListedRun
-from app.library.scan import read_listed
+from app.library.scan import ListedRun, read_listed
 from app.library.spreads import read_spreads
 from app.published.figures import published_figures
 from ui.background import BackgroundOp

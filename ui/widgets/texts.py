@@ -55,7 +55,7 @@ from app.analysis.labels import (
 from app.domain.errors import Problem
 from app.domain.run import RunState
 from app.domain.text import number_text, tr
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from ui.theme import SMALL, TINY, Theme, painting
 from ui.widgets.layouts import fill
 

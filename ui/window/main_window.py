@@ -16,7 +16,7 @@ from typing_extensions import override
 from app.domain.errors import FootingError
 from app.domain.text import quoted, tr
 from app.execution.control import Request
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.layouts import fill, screen_room
@@ -298,7 +298,7 @@ class MainWindow(QMainWindow):
         self.start_page.show_environment(environment)
 
     def _take_runs(self, runs: list[ListedRun], complete: bool) -> None:  # noqa: FBT001 - a signal's argument
-        self.runs_page.show_runs(runs, self.reader.index, complete=complete)
+        self.runs_page.show_runs(runs, complete=complete)
         self.start_page.show_library_size(len(runs))
         if complete:
             self._settings.had_runs = bool(runs)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main as command
-from app.library.index import LibraryIndex, index_path
-from app.library.scan import LibraryScan
+from app.library.scan import LibraryIndex, LibraryScan, index_path
 from tests.fix_window import Trial, write_bad_files, write_campaign, write_matrix, write_trial
 from tests.hostile_files import REFUSED
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,9 +11,15 @@ from hypothesis import strategies as st
 
 from app.library import query as query_module
 from app.library.entries import LibraryEntry
-from app.library.index import LibraryIndex, ListedRun, Read
-from app.library.query import FIELDS, Term, parse_query, write_term
-from tests.searched_in_memory import found_in_memory
+from app.library.query import (
+    FIELDS,
+    Term,
+    count_values,
+    haystack,
+    matches,
+    parse_query,
+    write_term,
+)
 
 NOON = datetime(2026, 3, 1, 12).astimezone()  # the day that every test here calls today
 
@@ -51,15 +56,8 @@ def entry(**more: object) -> LibraryEntry:
     return LibraryEntry(**{**values, **more})  # type: ignore[arg-type]
 
 
-def index_of(*runs: LibraryEntry) -> LibraryIndex:
-    """Return an index in memory."""
-    index = LibraryIndex()
-    index.put([Read(ListedRun(run)) for run in runs])
-    return index
-
-
 def found(query: str, run: LibraryEntry) -> bool:
-    return index_of(run).paths(parse_query(query)) == {run.path}
+    return matches(parse_query(query), run, haystack(run))
 
 
 @pytest.mark.parametrize(
@@ -162,17 +160,6 @@ def test_nothing_typed_breaks_the_search(typed: str) -> None:
     found(typed, entry())
 
 
-@pytest.mark.parametrize(
-    "typed", ["\udcff", "fs:\ud800", "x " * 5_000, "y" * 100_000, 'tag:"\0"', '"*" ( AND NEAR']
-)
-def test_strange_query_keeps_index(tmp_path: Path, typed: str) -> None:
-    index = LibraryIndex(tmp_path / "index.sqlite")
-    index.put([Read(ListedRun(entry()))])
-    index.paths(parse_query(typed))
-    assert index.count() == 1
-    assert index.generation == 0
-
-
 @given(st.sampled_from(sorted(FIELDS)), st.text(min_size=1, max_size=30).filter(lambda text: text.strip()))
 def test_written_term_round_trip(field: str, value: str) -> None:
     plain = " ".join(value.replace('"', " ").split())
@@ -181,80 +168,6 @@ def test_written_term_round_trip(field: str, value: str) -> None:
 
 
 def test_values_are_counted_the_most_frequent_first() -> None:
-    changes: tuple[dict[str, object], ...] = ({}, {"filesystem": "xfs"}, {}, {"filesystem": None})
-    index = index_of(*(entry(path=f"/library/{number}", **each) for number, each in enumerate(changes)))
-    assert index.count_values(FIELDS["fs"]) == [("ext4", 2), ("xfs", 1)]
-    assert dict(index.count_values(FIELDS["tag"])) == {"baseline": 4, "new disks": 4}
-    assert index.count_values(FIELDS["date"]) == [("2026-03-01", 4)]
-
-
-TEXTS: st.SearchStrategy[str] = st.text("abAB1ß \"'%_*-.:é", max_size=8).map(
-    lambda text: " ".join(text.split())
-)
-"""What one line of a run file may say, in few characters: so that something is found."""
-
-
-@st.composite
-def entries(draw: st.DrawFn) -> LibraryEntry:
-    maybe = st.none() | TEXTS
-    names = draw(st.lists(st.sampled_from(("noatime", "wal.disk", "fillfactor", "Raid", "b")), unique=True))
-    words = [draw(st.sampled_from((name, f"{name}={draw(TEXTS)}"))) for name in names]
-    cut = draw(st.integers(0, len(words)))
-    return LibraryEntry(
-        id=draw(maybe),
-        path=f"/library/{draw(st.sampled_from('xyz'))}/{draw(st.integers(0, 9_999))}.footing",
-        name=draw(maybe),
-        state=draw(st.sampled_from(("done", "failed", "unreadable"))),
-        problem=draw(maybe),
-        note=draw(TEXTS),
-        campaign=draw(maybe),
-        configuration=draw(maybe),
-        filesystem=draw(st.none() | st.sampled_from(("ext4", "xfs"))),
-        postgresql=draw(st.sampled_from(("15", "15.18", "1", None))),
-        machine=draw(maybe),
-        kernel=draw(maybe),
-        workload=draw(maybe),
-        scale=draw(st.none() | st.integers(0, 12)),
-        clients=draw(st.none() | st.integers(0, 12)),
-        started=draw(
-            st.none() | st.sampled_from((0.0, 1e300, -1.0)) | st.integers(-40, 2).map(_days_from_noon)
-        ),
-        tags=tuple(draw(st.lists(TEXTS.filter(bool), max_size=2, unique=True))),
-        marks=tuple(draw(st.lists(st.sampled_from(("unsafe", "noisy")), max_size=2, unique=True))),
-        options=tuple(words[:cut]),
-        keys=tuple(words[cut:]),
-    )
-
-
-def _days_from_noon(days: int) -> float:
-    return NOON.timestamp() + 86_400 * days
-
-
-DATES = ("today", "yesterday", "7d", "0d", "2026", "2026-0", "2026-02", "2026-02-28", "x", "9999999d")
-NAMES = (*FIELDS, "noatime", "wal.disk", "fillfactor", "b", "filesystem", "nothing")
-TYPED = st.one_of(
-    TEXTS.map(lambda text: f'"{text}"'),
-    TEXTS,
-    st.builds("date:{}".format, st.sampled_from(DATES)),
-    st.builds('{}:"{}"'.format, st.sampled_from(NAMES), TEXTS),
-    st.builds(
-        "{}:{}".format, st.sampled_from(NAMES), st.sampled_from(("on", "ext4", "15", "1", "a", "b=a", "done"))
-    ),
-)
-
-
-@given(
-    st.lists(entries(), max_size=6, unique_by=lambda run: run.path),
-    st.lists(st.builds("{}{}".format, st.sampled_from(("", "-")), TYPED), max_size=4),
-)
-def test_sql_finds_what_memory_finds(runs: list[LibraryEntry], typed: list[str]) -> None:
-    terms = parse_query(" ".join(typed))
-    assert index_of(*runs).paths(terms) == {run.path for run in runs if found_in_memory(terms, run)}
-
-
-@given(st.lists(entries(), max_size=6, unique_by=lambda run: run.path))
-def test_stored_runs_come_back(runs: list[LibraryEntry]) -> None:
-    listed = index_of(*runs).runs()
-    assert sorted((run.entry for run in listed), key=lambda run: run.path) == sorted(
-        runs, key=lambda run: run.path
-    )
+    runs = [entry(), entry(filesystem="xfs"), entry(), entry(filesystem=None)]
+    assert count_values(FIELDS["fs"], runs) == [("ext4", 2), ("xfs", 1)]
+    assert dict(count_values(FIELDS["tag"], runs)) == {"baseline": 4, "new disks": 4}

@@ -8,8 +8,7 @@ import pytest
 from app.domain.metrics import Sample
 from app.domain.run import RunState
 from app.library import scan as library_scan
-from app.library.index import ListedRun
-from app.library.scan import SPARK_POINTS, LibraryScan, read_listed, thin_out
+from app.library.scan import SPARK_POINTS, LibraryScan, newest_first, read_listed, thin_out
 from app.runfile.finalize import finish_run_file
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
@@ -38,7 +37,7 @@ def test_unchanged_files_are_not_read_again(tmp_path: Path, monkeypatch: pytest.
     write_campaign(tmp_path)
     read: list[Path] = []
 
-    def counted(path: Path) -> ListedRun:
+    def counted(path: Path) -> library_scan.ListedRun:
         read.append(path)
         return read_listed(path)
 
@@ -75,7 +74,7 @@ def test_deleted_run_gone(tmp_path: Path) -> None:
 def test_bad_files_stand_last_with_their_reasons(tmp_path: Path) -> None:
     write_campaign(tmp_path)
     write_bad_files(tmp_path / "bad")
-    runs = LibraryScan(tmp_path).read()
+    runs = newest_first(LibraryScan(tmp_path).read())
     assert len(runs) == 10
     problems = [run.entry.problem or "" for run in runs]
     assert problems[:7] == [""] * 7
@@ -88,7 +87,7 @@ def test_bad_files_stand_last_with_their_reasons(tmp_path: Path) -> None:
 def test_newest_campaign_first_runs_by_start(tmp_path: Path) -> None:
     write_campaign(tmp_path, "old", started=1.7e9)
     write_campaign(tmp_path, "new", started=1.8e9)
-    runs = LibraryScan(tmp_path).read()
+    runs = newest_first(LibraryScan(tmp_path).read())
     assert [Path(run.entry.path).parent.name for run in runs] == ["new"] * 6 + ["old"] * 6
     assert [run.entry.name for run in runs[:3]] == ["ext4 #1", "xfs #1", "ext4 #2"]
 

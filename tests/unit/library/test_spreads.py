@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from app.library.entries import LibraryEntry
-from app.library.index import LibraryIndex, ListedRun, Read, index_path
-from app.library.scan import LibraryScan
-from app.library.spreads import KnownSpread, read_spreads, spreads_in
+from app.library.scan import LibraryIndex, LibraryScan, index_path
+from app.library.spreads import read_spreads, spreads_of
 from tests.fix_window import write_campaign
 
 
@@ -22,16 +21,11 @@ def entries(
     first = LibraryEntry(
         None, "", None, "done", target="folder", configuration=configuration, keys=("clients=4",)
     )
-    made = [replace(first, **{"tps": each, **more}) for each in of_runs]  # type: ignore[arg-type]
-    names = (f"{folder}/{configuration}-{each.target}-{number}" for number, each in enumerate(made))
-    return [replace(each, path=f"/library/{name}.footing") for each, name in zip(made, names, strict=True)]
-
-
-def spreads_of(found: list[LibraryEntry]) -> dict[str, KnownSpread]:
-    """Return the spreads in an index in memory."""
-    index = LibraryIndex()
-    index.put([Read(ListedRun(each)) for each in found])
-    return spreads_in(index)
+    made = [
+        replace(first, path=f"/library/{folder}/{number}.footing", tps=each)
+        for number, each in enumerate(of_runs)
+    ]
+    return [replace(each, **more) for each in made]  # type: ignore[arg-type]
 
 
 def test_repeats_are_pooled_within_their_configurations() -> None:

@@ -22,8 +22,7 @@ from app.export.comparison import comparison_as_json
 from app.export.runs import describe_run, export_runs, finite
 from app.library.entries import UNREADABLE, read_entry
 from app.library.files import Annotations, annotate, copy_into_library
-from app.library.index import LibraryIndex
-from app.library.scan import LibraryScan, list_runs, read_listed
+from app.library.scan import LibraryIndex, LibraryScan, list_runs, read_listed
 from app.live.campaign_follower import CampaignWatch, GrowingRun
 from app.report.report import read_report
 from app.runfile.reader import RunFile

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.domain.campaign.configuration import Campaign
 from app.domain.text import tr
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from ui.theme import Theme
 from ui.window.files.run_actions import open_file, open_folder_of
 

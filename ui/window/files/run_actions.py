@@ -36,7 +36,7 @@ from app.library.files import (
     read_tags,
     restore,
 )
-from app.library.index import ListedRun
+from app.library.scan import ListedRun
 from app.runfile.metadata.run_metadata import moment_words
 from app.runfile.writer import SUFFIX
 from ui.background import BackgroundOp

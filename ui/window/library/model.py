@@ -24,8 +24,7 @@ from typing_extensions import override
 
 from app.analysis.labels import WHOLE_RUN_TPS, format_tps
 from app.domain.text import tr
-from app.library.index import ListedRun
-from app.library.scan import folder_of, newest_first
+from app.library.scan import ListedRun, folder_of, newest_first
 from ui.widgets.texts import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
 
 

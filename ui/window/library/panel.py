@@ -9,7 +9,8 @@ Above it are the search line, and a menu that adds search terms to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,10 +31,21 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.text import number_text, tr, trn
-from app.library.entries import CAMPAIGN_NAME
-from app.library.index import LibraryIndex, ListedRun
-from app.library.query import FIELDS, QueryField, Term, parse_query, write_query, write_term
-from app.library.remarks import query_mistakes, query_remarks
+from app.library.entries import CAMPAIGN_NAME, LibraryEntry
+from app.library.query import (
+    FIELDS,
+    QueryField,
+    Term,
+    count_values,
+    haystack,
+    matches,
+    parse_query,
+    query_mistakes,
+    query_remarks,
+    write_query,
+    write_term,
+)
+from app.library.scan import ListedRun
 from ui.theme import TINY, Theme, painting
 from ui.widgets.fields import plain
 from ui.widgets.layouts import fill
@@ -49,13 +61,40 @@ _DAYS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Searchable:
+    """A run with its searchable words, computed once."""
+
+    run: ListedRun
+    words: str
+
+
+class Search:
+    """Selects matching runs; caches the words of each run while it does not change."""
+
+    def __init__(self) -> None:
+        self.terms: tuple[Term, ...] = ()
+        self._known: dict[str, _Searchable] = {}
+
+    def pick(self, runs: Sequence[ListedRun]) -> Sequence[ListedRun]:
+        """Return the matching runs; all of them without a search."""
+        if not self.terms:
+            return runs
+        known = {run.entry.path: self._searchable(run) for run in runs}
+        self._known = known
+        return [each.run for each in known.values() if matches(self.terms, each.run.entry, each.words)]
+
+    def _searchable(self, run: ListedRun) -> _Searchable:
+        before = self._known.get(run.entry.path)
+        return before if before is not None and before.run is run else _Searchable(run, haystack(run.entry))
+
+
 class SearchLine(QWidget):
     """The search line.
 
     Attributes:
         line: text field.
         button: opens the menu of the existing values.
-        index: of the runs whose values the menu offers.
 
     Signals:
         changed: the terms; a tuple of `Term`.
@@ -67,7 +106,7 @@ class SearchLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.index = LibraryIndex()
+        self._entries: tuple[LibraryEntry, ...] = ()
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("Search"))
         self.line.setClearButtonEnabled(True)
@@ -84,6 +123,10 @@ class SearchLine(QWidget):
         self.button.setMenu(self.menu)
         fill(QHBoxLayout(self), (self.line, 1), self.button, spacing=TINY, margins=0)
         self.line.textChanged.connect(lambda text: self.changed.emit(parse_query(text)))
+
+    def set_runs(self, runs: Iterable[ListedRun]) -> None:
+        """Set the runs whose values the menu offers."""
+        self._entries = tuple(run.entry for run in runs)
 
     @property
     def text(self) -> str:
@@ -114,7 +157,7 @@ class SearchLine(QWidget):
         chosen = {
             term.text for term in parse_query(self.text) if term.field == field.id and not term.excluded
         }
-        found = _date_choices(self.index) if field.id == "date" else _choices(field, self.index)
+        found = _date_choices(self._entries) if field.id == "date" else _choices(field, self._entries)
         for value, words in found[:_MOST_VALUES]:
             action = menu.addAction(words.replace("&", "&&"))
             action.setCheckable(True)
@@ -135,15 +178,15 @@ class SearchLine(QWidget):
         self.line.setText(write_query(rest if len(rest) < len(terms) else (*terms, wanted)))
 
 
-def _choices(field: QueryField, index: LibraryIndex) -> list[tuple[str, str]]:
+def _choices(field: QueryField, entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
     words = {"state": state_words, "mark": mark_words}.get(field.id, one_line)
-    return [(value, f"{words(value)} ({count})") for value, count in index.count_values(field)]
+    return [(value, f"{words(value)} ({count})") for value, count in count_values(field, entries)]
 
 
-def _date_choices(index: LibraryIndex) -> list[tuple[str, str]]:
+def _date_choices(entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
     """Return spans that end today, then the months with runs, the newest first."""
     months: dict[str, int] = {}
-    for day, count in index.count_values(FIELDS["date"]):
+    for day, count in count_values(FIELDS["date"], entries):
         months[day[:7]] = months.get(day[:7], 0) + count
     form = "%B %Y"
     return [
@@ -278,7 +321,7 @@ class LibraryPanel(QWidget):
         self._model = model
         self._runs: Sequence[ListedRun] = ()
         self._complete = False
-        self._terms: tuple[Term, ...] = ()
+        self._picking = Search()
         self.folder = Path()
         self.search = SearchLine(self)
         self.list = RunList(self)
@@ -299,36 +342,34 @@ class LibraryPanel(QWidget):
         fill(QVBoxLayout(self), title, self.search, self.remarks, (self.list, 1), self.count)
         theme.changed.connect(self.list.viewport().update)
 
-    def show_runs(self, runs: Sequence[ListedRun], index: LibraryIndex, *, complete: bool) -> None:
-        """Show the matching ones of these runs of an index; `complete` is False while more are being read."""
+    def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
+        """Show the matching ones of these runs; `complete` is False while more are being read."""
         if (runs, complete) == (self._runs, self._complete):
             return  # called every few seconds during a campaign: it must cost the machine nothing
         self._runs, self._complete = runs, complete
-        self.search.index = index
+        self.search.set_runs(runs)
         self._show()
 
     def _search(self, terms: tuple[Term, ...]) -> None:
-        self._terms = terms
+        self._picking.terms = terms
         self._show()
 
     def _show(self) -> None:
         current = self._model.row(self.list.currentIndex())
-        shown = self._runs
-        if self._terms:
-            found = self.search.index.paths(self._terms)
-            shown = [run for run in shown if run.entry.path in found]
+        shown = self._picking.pick(self._runs)
         self._model.set_runs(self._runs, shown)
         if current is not None and not self.list.currentIndex().isValid():  # the list was reset
             self.list.setCurrentIndex(self._model.index_of(current.key))
         searched = tr("No run matches “{text}”.").format(text=self.search.text.strip())
-        self.list.empty = searched if self._terms else ""
+        self.list.empty = searched if self._picking.terms else ""
         self.count.setText(self._count(len(shown)))
         self._show_remarks()
 
     def _show_remarks(self) -> None:
         """Show below the search what no run can match, or, once all runs are known, what none matches."""
-        terms, index = self._terms if self._complete else (), self.search.index
-        remarks = list(query_mistakes(terms, index)) or list(query_remarks(terms, index))
+        terms = self._picking.terms if self._complete else ()
+        entries = [run.entry for run in self._runs] if terms else []
+        remarks = list(query_mistakes(terms, entries)) or list(query_remarks(terms, entries))
         words = "\n".join(map(one_line, remarks))
         self.remarks.setText(words)
         self.remarks.setVisible(bool(words))
@@ -338,7 +379,7 @@ class LibraryPanel(QWidget):
         """Return the number of shown runs, as a line."""
         total = len(self._runs)
         count = trn("{count} run", "{count} runs", total).format(count=number_text(total, ","))
-        if self._terms:
+        if self._picking.terms:
             count = tr("{number} of {count}").format(number=number_text(shown, ","), count=count)
         bad = sum(run.entry.problem is not None for run in self._runs)
         if bad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
 from app.domain.run import RunState
-from app.library.index import LibraryIndex, ListedRun, index_path
-from app.library.scan import LibraryScan
+from app.library.scan import LibraryIndex, LibraryScan, ListedRun, index_path
 from ui.background import BackgroundOp
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from app.runfile.series import RunData
 
 
+SLICE_S: Final = 0.15
+"""Duration of a slice, after which the list is updated."""
 _SETTLE_MS: Final = 300
 _LIVE_MS: Final = 3_000
 _QUIET_MS: Final = 30_000
@@ -41,9 +43,9 @@ class LibraryReader(QObject):
         super().__init__(parent)
         self.library = library
         self._scan = LibraryScan(library, index=LibraryIndex(index_path(library)))
-        self._iterator: Iterator[int] = iter(())
+        self._iterator: Iterator[ListedRun] = iter(())
+        self._found: list[ListedRun] = []
         self._shown: list[ListedRun] = []
-        self._version: object = None
         self._reading = False
         self._again = False
         self._stopped = False
@@ -58,22 +60,18 @@ class LibraryReader(QObject):
     @property
     def extra(self) -> tuple[Path, ...]:
         """Files outside the library that are listed as well."""
-        return self.index.outside
-
-    @property
-    def index(self) -> LibraryIndex:
-        """What is known of the runs."""
-        return self._scan.index
+        return self._scan.extra
 
     def add_files(self, paths: Iterable[Path]) -> None:
         """List these files as well, from anywhere."""
-        self.index.outside = tuple(dict.fromkeys((*self.extra, *(path.absolute() for path in paths))))
+        known = dict.fromkeys((*self._scan.extra, *(path.absolute() for path in paths)))
+        self._scan.extra = tuple(known)
         self.refresh()
 
     def forget(self, paths: Iterable[Path]) -> None:
         """Remove these files from elsewhere from the list."""
         gone = {path.absolute() for path in paths}
-        self.index.outside = tuple(path for path in self.extra if path not in gone)
+        self._scan.extra = tuple(path for path in self._scan.extra if path not in gone)
         self.refresh()
 
     def refresh(self) -> None:
@@ -86,7 +84,8 @@ class LibraryReader(QObject):
         self._reading, self._again = True, False
         self._settle.stop()
         self._next.stop()
-        self._iterator = self._scan.update()
+        self._iterator = self._scan.read()
+        self._found = []
         self._read_slice()
 
     def stop(self) -> None:
@@ -100,20 +99,15 @@ class LibraryReader(QObject):
 
     def _read_slice(self) -> None:
         iterator = self._iterator
-        self._op = BackgroundOp(lambda: self._take_slice(iterator), self._take, self._fail).start()
-
-    def _take_slice(self, iterator: Iterator[int]) -> tuple[list[ListedRun], bool]:
-        """Read the next files; return all runs that are known then, and whether these were the last files."""
-        complete = next(iterator, None) is None
-        version = (self.index.version(), self.extra)
-        if version == self._version:
-            return self._shown, complete
-        self._version = version
-        return self.index.runs(), complete
+        self._op = BackgroundOp(lambda: _take_slice(iterator, SLICE_S), self._take, self._fail).start()
 
     def _take(self, slice_: tuple[list[ListedRun], bool]) -> None:
-        self._shown, complete = slice_
-        self.read.emit(self._shown, complete)
+        found, complete = slice_
+        self._found += found
+        # While a list that is known is read again, what was shown stays until all is read.
+        if complete or len(self._found) > len(self._shown):
+            self._shown = list(self._found)
+            self.read.emit(self._shown, complete)
         if complete:
             self._finish()
         else:
@@ -142,6 +136,17 @@ class LibraryReader(QObject):
             self._watcher.removePaths(sorted(watched - folders))
         if folders - watched:
             self._watcher.addPaths(sorted(folders - watched))
+
+
+def _take_slice(iterator: Iterator[ListedRun], seconds: float) -> tuple[list[ListedRun], bool]:
+    """Return the next runs within a time limit, at least one, and whether these were the last."""
+    found: list[ListedRun] = []
+    deadline_s = time.monotonic() + seconds
+    for run in iterator:
+        found.append(run)
+        if time.monotonic() >= deadline_s:
+            return found, False
+    return found, True
 
 
 # Load the data of the chosen runs for charts and facts panel, in the background, and cache it.

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QStackedLayout, QVBoxLayo
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.library.index import LibraryIndex, ListedRun
+from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
 from ui.theme import Theme
 from ui.widgets.fields import EmptyState
@@ -215,11 +215,11 @@ class RunsPage(QWidget):
         """Path of the run in focus, empty for none."""
         return self._focus
 
-    def show_runs(self, runs: Sequence[ListedRun], index: LibraryIndex, *, complete: bool) -> None:
-        """List these runs of an index; choose requested ones as soon as they are there."""
+    def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
+        """List these runs; choose requested ones as soon as they are there."""
         self._has_read_all = complete
         before = self.model.chosen
-        self.library.show_runs(runs, index, complete=complete)
+        self.library.show_runs(runs, complete=complete)
         self.charts.show_library_size(self.model.runs, reading=bool(before))
         lost = [path for path in before if path not in self.model.chosen]
         if lost and complete:

@@ -35,10 +35,8 @@ from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, read_entry, run_paths
-from app.library.index import BY_START, LibraryIndex, ListedRun, Read
-from app.library.query import dimensions, parse_query
-from app.library.remarks import query_mistakes, query_remarks
-from app.library.scan import find_run, list_runs, read_library
+from app.library.query import dimensions, haystack, matches, parse_query, query_mistakes, query_remarks
+from app.library.scan import find_run, list_runs
 from app.postgres.pgbench.scale import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
@@ -72,18 +70,18 @@ def is_query(name: str) -> bool:
     return not os.path.lexists(name) and any(term.field for term in parse_query(name))
 
 
-def entries_found(words: Sequence[str], index: LibraryIndex) -> list[LibraryEntry]:
-    """Return the runs that match a query, newest first; print remarks about values that none has.
+def entries_found(words: Sequence[str], entries: Sequence[LibraryEntry]) -> list[LibraryEntry]:
+    """Return the entries that match a query; print remarks about values that none has.
 
     Raises:
         UsageError: the query cannot match any run.
     """
     terms = tuple(term for word in words for term in parse_query(_as_one(word)))
-    if mistakes := list(query_mistakes(terms, index)):
+    if mistakes := list(query_mistakes(terms, entries)):
         raise UsageError("\n".join(mistakes))
-    for remark in query_remarks(terms, index):
+    for remark in query_remarks(terms, entries):
         sys.stderr.write(f"{COMMAND}: {plain(remark)}\n")
-    return [run.entry for run in index.runs(terms, BY_START)]
+    return [entry for entry in entries if matches(terms, entry, haystack(entry))]
 
 
 def _as_one(word: str) -> str:
@@ -102,18 +100,15 @@ def select_runs(names: Sequence[str], library: Path) -> list[list[Path]]:
     named = [name for name in names if name not in queries]
     if not queries:
         return [runs_named(name, library) for name in named]
-    sides = [_entries_named(name, library) for name in named]
-    index = LibraryIndex() if named else read_library(library)
-    index.put([Read(ListedRun(entry)) for side in sides for entry in side])
-    found = entries_found(queries, index)
+    sides = [_entries_named(name, library) for name in named] or [list_runs(library)]
+    found = {entry.path for entry in entries_found(queries, [entry for side in sides for entry in side])}
     if not found:
         sentence = tr("None of the {count} runs in {library} matches: {words}")
         folders = ", ".join(named) or library
         raise UsageError(
-            sentence.format(count=index.count(), library=folders, words=plain(" ".join(queries)))
+            sentence.format(count=sum(map(len, sides)), library=folders, words=plain(" ".join(queries)))
         )
-    paths = {entry.path for entry in found}
-    return [sorted(Path(entry.path) for entry in side if entry.path in paths) for side in sides or [found]]
+    return [sorted(Path(entry.path) for entry in side if entry.path in found) for side in sides]
 
 
 def _entries_named(name: str, library: Path) -> list[LibraryEntry]:
@@ -191,19 +186,20 @@ def list_command(arguments: argparse.Namespace) -> int:
     """
     print_left_over(sweep_abandoned())
     library = library_of(arguments)
-    index = read_library(library)
-    if finish_incomplete(run.entry for run in index.runs(parse_query("state:incomplete"))):
-        index = read_library(library)
-    entries, total = entries_found(arguments.words, index), index.count()
+    entries = list_runs(library)
+    if finish_incomplete(entries):
+        entries = list_runs(library)
+    picked = entries_found(arguments.words, entries)
     if arguments.json:
-        print_json([{**asdict(entry), "dimensions": dict(dimensions(entry))} for entry in entries])
+        print_json([{**asdict(entry), "dimensions": dict(dimensions(entry))} for entry in picked])
         return ExitStatus.DONE
     console = Console()
-    if total and not entries:
+    if entries and not picked:
         sentence = tr("None of the {count} runs in {library} matches: {words}")
         words = plain(" ".join(arguments.words))
-        print_line(console, sentence.format(count=total, library=library, words=words))
+        print_line(console, sentence.format(count=len(entries), library=library, words=words))
         return ExitStatus.DONE
+    entries = picked
     if not entries:
         print_line(console, tr("No runs in {library}.").format(library=library))
         return ExitStatus.DONE
