@@ -162,7 +162,7 @@ _VERDICTS: Final = {
         tr("In a container, use the machine's system bus as one of its own users, or run pgFooting outside."),
     ),
     "unavailable": (
-        tr("The helper cannot reach polkit, which decides who may erase disks."),
+        tr("The helper got no answer from polkit, which decides who may erase disks."),
         tr("Install and start it (package polkitd or policykit-1; service polkit.service)."),
     ),
 }

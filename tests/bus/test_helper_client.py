@@ -308,7 +308,7 @@ def test_machine_limits_have_reasons(helping: Helping, opened: Callable[[], Disk
         ("dismissed", "was cancelled"),
         ("failed", "password was wrong"),
         ("timed-out", "in time"),
-        ("unavailable", "cannot reach polkit"),
+        ("unavailable", "no answer from polkit"),
         ("something new", "something new"),
     ],
 )

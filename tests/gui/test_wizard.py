@@ -951,7 +951,7 @@ def test_question_on_prepared_server(
     control(page, "target.server.connection").setText("host=db user=bench")
     control(page, "target.server.connection").textEdited.emit("host=db user=bench")
     assert chooser.use.isEnabled()
-    assert "\n1. Give a disk or partition" in chooser.steps.text()
+    assert "\n1. Use a separate disk or partition" in chooser.steps.text()
     assert "\n10. To rank campaigns" in chooser.steps.text()
     box = page.boxes[Place.SERVER]
     assert chooser.steps.y() > box.mapTo(page, box.rect().topLeft()).y()

@@ -83,8 +83,11 @@ class ReleaseQuestion:
         if self.confirmed:
             return
         if not self.can_ask():
-            raise needs_option("--erase", [disk.identity.typed_name()])
-        ask_for_tail(disk, self.ask)
+            message = tr(
+                "The release must be confirmed, but there is no terminal to ask on. Nothing was done."
+            )
+            raise needs_option(message, "--erase", [disk.identity.typed_name()])
+        ask_for_tail(disk, tr("Type the last {count} characters of {serial} to release it: "), self.ask)
 
 
 def _heading(disk: Disk) -> tuple[str, ...]:

@@ -122,10 +122,11 @@ class ErasureQuestion:
         """
         open_ones = self._not_confirmed(erasure.disks)
         if open_ones and not self.can_ask():
-            raise needs_option("--erase", map(name_of, open_ones))
+            message = tr("This campaign erases disks, but there is no terminal to ask on. Nothing was done.")
+            raise needs_option(message, "--erase", map(name_of, open_ones))
         _show(erasure)
         for disk in open_ones:
-            ask_for_tail(disk, self.ask)
+            ask_for_tail(disk, tr("Type the last {count} characters of {serial} to erase it: "), self.ask)
 
     def _not_confirmed(self, disks: Sequence[Disk]) -> list[Disk]:
         confirmed: set[str] = set()
@@ -138,11 +139,12 @@ class ErasureQuestion:
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
 
 
-def ask_for_tail(disk: Disk, ask: Ask | None = None) -> None:
+def ask_for_tail(disk: Disk, prompt: str, ask: Ask | None = None) -> None:
     """Ask for the last characters of a serial number.
 
     Args:
         disk: has the serial number.
+        prompt: names what is confirmed; with placeholders for their number and the serial number.
         ask: shows a prompt and returns the typed line; None for the terminal.
 
     Raises:
@@ -151,7 +153,6 @@ def ask_for_tail(disk: Disk, ask: Ask | None = None) -> None:
     """
     tail = disk.identity.tail()
     serial = plain(name_of(disk))
-    prompt = tr("Type the last {count} characters of {serial} to confirm: ")
     if not _is_typed(tail, prompt.format(count=len(tail), serial=serial), ask):
         raise _not_confirmed(serial)
 
@@ -198,10 +199,9 @@ def _names(disks: Sequence[Disk]) -> str:
     return tr("There are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
 
 
-def needs_option(option: str, names: Iterable[str]) -> RefusedError:
+def needs_option(message: str, option: str, names: Iterable[str]) -> RefusedError:
     """Return the error for names that must be confirmed, by an option if there is no terminal."""
     options = " ".join(shell_option(option, name) for name in dict.fromkeys(names))
-    message = tr("This must be confirmed, but there is no terminal to ask on. Nothing was done.")
     return RefusedError(message, hint=tr("To confirm it, add: {options}").format(options=options))
 
 
@@ -249,7 +249,7 @@ class LoadQuestion:
         self._check_names({server.address.name for server in servers})
         open_ones = [server for server in servers if server.address.name not in self.confirmed]
         if open_ones and not self.can_ask():
-            raise needs_option("--load", [server.address.name for server in open_ones])
+            raise _needs_load(server.address.name for server in open_ones)
         for name in dict.fromkeys(server.address.name for server in open_ones):
             self._ask_for(name)
 
@@ -269,9 +269,9 @@ class LoadQuestion:
         if not open_ones:
             return
         if not self.can_ask():
-            raise needs_option("--load", [each.name for each in open_ones])
+            raise _needs_load(each.name for each in open_ones)
         _show_contacts(open_ones)
-        _ask_for_yes(self.ask)
+        _ask_for_yes(tr("Type yes to connect: "), self.ask)
 
     def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
@@ -286,8 +286,13 @@ class LoadQuestion:
             raise _not_confirmed(plain(name))
 
 
-def _ask_for_yes(ask: Ask | None) -> None:
-    if _typed(tr("Type yes to agree: "), ask).lower() != _YES:
+def _needs_load(names: Iterable[str]) -> RefusedError:
+    message = tr("This campaign puts load on a server, but there is no terminal to ask on. Nothing was done.")
+    return needs_option(message, "--load", names)
+
+
+def _ask_for_yes(prompt: str, ask: Ask | None) -> None:
+    if _typed(prompt, ask).lower() != _YES:
         raise RefusedError(tr("Stopped. Nothing was done."))
 
 
@@ -358,7 +363,7 @@ class TrustPrompt:
                 "review again, because something has changed since you ticked it."
             )
             raise RefusedError(message, hint=hint)
-        _ask_for_yes(self.ask)
+        _ask_for_yes(tr("Type yes to let it do that: "), self.ask)
 
 
 def _show_concerns(concerns: tuple[Concern, ...]) -> None:

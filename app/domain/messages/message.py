@@ -33,7 +33,7 @@ SPARE: Final[Mapping[str, str]] = {
     "mount-detail": "{filesystem}, {namespace}",
     "process": tr("{program} (process {pid})"),
     # storage/inspect/records.py
-    "records-not-understood": tr("These records are not readable and are ignored: {files}."),
+    "records-not-understood": tr("These records could not be parsed and are ignored: {files}."),
     # storage/inspect/sources.py
     "path-absent": tr("{path} does not exist"),
     # storage/inspect/udisks_objects.py
@@ -270,7 +270,7 @@ STORAGE: Final[Mapping[str, str]] = {
     # storage/execution.py
     "os-error": "[Errno {number}] {reason}",
     "os-error-path": "[Errno {number}] {reason}: {path}",
-    "was-undone": tr("Everything done until then was undone."),
+    "was-undone": tr("The storage created so far was removed."),
     "cancelled-before": tr("Cancelled before: {step}."),
     "step-failed": "{step}: {reason}.",
     "skipped-not-ours": tr("this helper did not unmount it"),

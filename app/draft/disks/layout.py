@@ -280,8 +280,10 @@ def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size:
     )
     array, facts_text, partitions = "", "", ""
     if found is None:
-        facts_text = tr("{label} has no level “{level}”.").format(
-            label=spec_of(made).label, level=level.label
+        facts_text = (
+            tr("{label} has no level “{level}”.")
+            .format(label=spec_of(made).label, level=level.label)
+            .rstrip(".")
         )
     elif problem := found.problem(count):
         facts_text = problem.rstrip(".")

@@ -102,7 +102,7 @@ def test_failed_step_named_rest_undone_in_reverse(tmp_path: Path) -> None:
     world = World()
     with pytest.raises(StorageError, match="the disk is on fire") as caught:
         world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), FAIL, touch(tmp_path / "c")))
-    assert "Everything done until then was undone." in caught.value.hint
+    assert "The storage created so far was removed." in caught.value.hint
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-2:] == ["remove b | ", "remove a | "]
@@ -128,7 +128,7 @@ def test_differing_array_or_pool_undone(tmp_path: Path, look: Step, monkeypatch:
     monkeypatch.setattr(execution_module, "run_program", without_zfs)
     with pytest.raises(StorageError, match="as it was asked for|no-such") as caught:
         world.execution().make((touch(tmp_path / "a"), look, touch(tmp_path / "never")))
-    assert "Everything done until then was undone." in caught.value.hint
+    assert "The storage created so far was removed." in caught.value.hint
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-1] == "remove a | "
 

@@ -425,7 +425,7 @@ def _length(run: RunMetadata) -> str:
         return format_duration(seconds)
     if count is None:
         return ""
-    return tr("{count} transactions each").format(count=count)
+    return trn("{count} transaction a client", "{count} transactions a client", count).format(count=count)
 
 
 def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
