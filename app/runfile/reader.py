@@ -13,12 +13,12 @@ import os
 import re
 import sqlite3
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -652,7 +652,10 @@ class RunFile:
         """Return the facts of every moment."""
         statement = "SELECT moment, name, value FROM fact ORDER BY moment"  # as it is stored
         rows = self._rows(statement, most_text=_MOST_VALUES_BYTES)
-        return {moment: tuple(row[1:] for row in each) for moment, each in groupby(rows, itemgetter(0))}
+        found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        for moment, *text in rows:  # of a damaged file not in order
+            found[moment].append(tuple(text))
+        return {moment: tuple(texts) for moment, texts in found.items()}
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,17 +221,18 @@ class MainWindow(QMainWindow):
         self.live.look()
         self._look_at_machine()
         steps = import_pages()
-        self._do(BackgroundOp(import_wizard_parts, lambda _none: self._import_next(steps), _ignore))
+        import_next = partial(self._import_next, steps)
+        self._do(BackgroundOp(import_wizard_parts, import_next, import_next))
         self._do(
             BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.show_message(error.message))
         )
         self._do(BackgroundOp(sweep, self._take_swept, _ignore))
 
-    def _import_next(self, steps: Iterator[None]) -> None:
+    def _import_next(self, steps: Iterator[None], _done: object = None) -> None:
         """Take a step, and the next when the events that arrived meanwhile are handled."""
-        for _ in steps:
+        with suppress(ImportError, StopIteration):  # a failed import shows up on use
+            next(steps)
             QTimer.singleShot(0, self, lambda: self._import_next(steps))
-            return
 
     def refresh(self) -> None:
         """Look again at everything."""
