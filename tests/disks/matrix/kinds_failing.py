@@ -15,7 +15,7 @@ def _fails(stage: Stage, how: Answers) -> Foreign:
     well = partial(disk.answer, Answers.WELL)
     stage.stack.callback(well)
     certainty = Certainty.UNCHANGED if how is Answers.LATE else Certainty.FAILING
-    words = ("does not answer",) if how is Answers.NEVER else ()
+    words = ("has not answered",) if how is Answers.NEVER else ()
     return Foreign(certainty, disk, None, words, begin=partial(disk.answer, how), end=well)
 
 
