@@ -205,7 +205,7 @@ def test_silently_cut_line_noticed(ssh_server: SshServer, monkeypatch: pytest.Mo
     assert slot.read()
     line.is_cut.set()
     assert slot.read() == []
-    assert "does not answer any more" in slot.reason
+    assert "has stopped answering" in slot.reason
     line.is_cut.clear()
     wait_until(lambda: slot.read() != [])
     slot.close()
