@@ -150,12 +150,12 @@ processes_of_tiers() {
   printf '%s' $((processes <= 4 ? processes : 4))
 }
 
-# Begins a tier in every lane, in processes that share its modules out: TIER [COMMAND...], where COMMAND runs what
-# stands behind it.
+# Begins a tier in every lane from FIRST_LANE on, in processes that share its modules out: TIER [COMMAND...], where
+# COMMAND runs what stands behind it.
 begin_tier() {
   local number processes
   processes=$(processes_of_tiers)
-  for ((number = 1; number <= processes; number++)); do begin_process "$number" "$@"; done
+  for ((number = ${FIRST_LANE:-1}; number <= processes; number++)); do begin_process "$number" "$@"; done
 }
 
 # Begins one of the processes of a tier in lane NUMBER: NUMBER TIER [COMMAND...].
@@ -293,11 +293,13 @@ begin_beside() {
   BESIDE[$name]=$!
 }
 
-# Waits for all that begin_beside has begun. What died before it had counted is one failure.
+# Waits for all that begin_beside has begun, or for what PATTERN matches. What died before it had counted is one failure.
 end_beside() {
   local name passed failed skipped lines
-  LAST=()
+  [[ -n ${1:-} ]] || LAST=()
   for name in $(printf '%s\n' "${!BESIDE[@]}" | sort); do
+    # shellcheck disable=SC2053 # it is a pattern
+    [[ $name == ${1:-*} ]] || continue
     wait "${BESIDE[$name]}" || true
     unset "BESIDE[$name]"
     cat -- "$SCRATCH/said-$name"
@@ -357,29 +359,31 @@ wait_for_guest() {
 # Runs every tier that is asked for. Not more of them at once than there are CPUs, which is what the lanes are for: tests
 # that wait for an answer fail on a machine that is short of CPU, and all would take as long.
 run_tiers() {
-  local covering="" paths
-  # Tests of servers wait more than they compute: a lane of their own takes little from the others.
-  if [[ -z $ROOT$MACHINE$ONLY ]] && wants postgres && can_measure_apart; then begin_process 0 postgres run_apart; fi
+  local half="" paths processes
+  processes=$(processes_of_tiers)
+  # Guests take as long as windows and the matrix together: where both run, each has half of the lanes.
+  [[ $MACHINE != short || -n $ROOT$ONLY ]] || ! plays_covering_matrix || half=$(((processes + 1) / 2))
+  # Tests of servers wait more than they compute: a lane of their own takes little from the others. No other campaign of
+  # this machine measures beside them: those of the virtual machine are not of this machine, and the matrix has none.
+  if [[ -n $half || -z $ROOT$MACHINE$ONLY ]] && can_measure_apart; then begin_process 0 postgres run_apart; fi
   if wants lint; then begin_in_lane 1 lint run_lint; fi
   if wants unit; then begin_unit; fi
-  if wants gui; then begin_tier gui; fi
+  if wants gui; then FIRST_LANE=$((half ? processes - half + 1 : 1)) begin_tier gui; fi
   if [[ -d $SCRATCH/skipped ]]; then begin_skipped; fi
   if wants bus; then
     mapfile -t paths < <(paths_of bus)
-    begin_in_lane "$(processes_of_tiers)" bus run_tier bus "${paths[@]}"
+    begin_in_lane "$processes" bus run_tier bus "${paths[@]}"
   fi
-  # What touches devices, or the guest, runs beside servers alone.
-  [[ -z $ROOT$MACHINE ]] || end_beside
-  if wants disks; then
-    run_device_tier disks --root "$ROOT"
-    ! plays_covering_matrix || covering=asked
+  # What touches devices, or the guest, runs beside servers and at most windows: tests of units look at what devices there are.
+  [[ -z $ROOT$MACHINE ]] || end_beside "${half:+unit[0-9]}"
+  if wants disks; then run_device_tier disks --root "$ROOT"; fi
+  if [[ -z $half ]] && wants postgres; then begin_servers; fi
+  if wants disks && plays_covering_matrix; then
+    [[ -n $ROOT ]] || run_layouts
+    ${half:+begin_in_lane "$processes" matrix} run_matrix --covering --quiet
   fi
-  # The tests of servers wait more than they compute. No other campaign of this machine measures beside them: those of the
-  # virtual machine are not of this machine, and the matrix has none.
-  if wants postgres; then begin_servers; fi
-  if [[ -n $covering && -z $ROOT ]]; then run_layouts; fi
-  if [[ -n $covering ]]; then run_matrix --covering --quiet; fi
-  if wants machine; then run_device_tier machine --machine "$MACHINE"; fi
+  if [[ -n $half ]]; then FIRST_LANE=$((processes - half + 1)) begin_servers; fi
+  if wants machine; then PGFOOTING_GUESTS=$half run_device_tier machine --machine "$MACHINE"; fi
   end_beside
   [[ -n $ONLY || $MACHINE == whole ]] || leave_for longest --machine
   [[ -n $ONLY$ALL || $MACHINE == whole ]] || leave_for long --all
@@ -433,7 +437,7 @@ run_layouts() {
   heading layouts
   COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices \
-    run_pytest layouts -m disks tests/disks/test_layout.py -k test_a_layout_is_made_and_unmade_twice
+    run_pytest layouts -m disks tests/disks/test_layout.py -k test_a_layout_is_made_and_unmade
 }
 
 # Plays combinations of the matrix (python -m tests.disks.matrix): ARGUMENTS... Each counts as one test.

@@ -58,12 +58,12 @@ class Conductor:
         Args:
             wanted: the tests.
             seconds: what they took earlier.
-            spared: how many of the guests that this machine has room for may not run before `finish`.
+            spared: how many of the guests there is room for may not run before `finish`; one always does.
         """
         for part in parts(wanted, seconds, self._room):
             self._waiting.put(part)
             self._left += 1
-        self._add_workers(self._room - spared)
+        self._add_workers(max(1, self._room - spared))
 
     def finish(self) -> None:
         """Run and report the rest, with as many guests as this machine has room for."""

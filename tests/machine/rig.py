@@ -188,14 +188,8 @@ class Guest:
         monitor, guest_monitor = socket.socketpair()
         self._connections = [self._port, monitor]
         ends = (guest_port, guest_monitor)
-        command = [
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-            "--",
-            QEMU,
-            *self._options(*(end.fileno() for end in ends)),
-        ]
+        options = self._options(*(end.fileno() for end in ends))
+        command = ["setpriv", "--pdeathsig", "KILL", "--", QEMU, *options]
         with (self.folder / "qemu.log").open("ab") as log:
             self._qemu = subprocess.Popen(
                 command,

@@ -38,21 +38,15 @@ def kvm_works(guest: Path) -> bool:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     verdict = guest / "kvm"
     if not verdict.exists() or not verdict.read_text().startswith(boot):
-        options = [
-            QEMU,
-            "-M",
-            "q35",
-            "-accel",
-            "kvm",
-            "-cpu",
-            "host",
-            "-m",
-            "256",
-            "-display",
-            "none",
+        options = [QEMU, "-M", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256", "-display", "none"]
+        options += [
             "-nodefaults",
+            "-no-reboot",
+            "-kernel",
+            str(guest / "vmlinux"),
+            "-initrd",
+            str(guest / "initramfs"),
         ]
-        options += ["-no-reboot", "-kernel", str(guest / "vmlinux"), "-initrd", str(guest / "initramfs")]
         options += ["-append", "panic=-1 rdinit=/bin/busybox -- poweroff -f"]
         try:
             trial = subprocess.run(

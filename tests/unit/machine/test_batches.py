@@ -60,6 +60,8 @@ def test_short_tier_prefers_coverage_per_second() -> None:
     covers = {"slow": {"ext4", "mirror"}, "ext4": {"ext4"}, "mirror": {"mirror"}}
     assert smallest_cover(covers, {"slow": 10.0, "ext4": 1.0, "mirror": 1.0}) == {"ext4", "mirror"}
     assert smallest_cover(covers, {"slow": 1.0, "ext4": 1.0, "mirror": 1.0}) == {"slow"}
+    needless = {"first": {"ext4", "mirror"}, "left": {"ext4", "xfs"}, "right": {"mirror", "f2fs"}}
+    assert smallest_cover(needless, {"first": 0.9}) == {"left", "right"}
 
 
 @pytest.mark.long
@@ -80,8 +82,11 @@ def test_reports_split_from_any_output_chunks(reports: list[dict[str, str]], dat
     assert bytes(reader.other) == b"dots ...\n" + b"..." * len(reports)
 
 
-def test_there_is_always_room_for_one_guest() -> None:
+def test_there_is_always_room_for_one_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGFOOTING_GUESTS", "")
     assert guests_at_once() >= 1
+    monkeypatch.setenv("PGFOOTING_GUESTS", "1")
+    assert guests_at_once() == 1
 
 
 def test_table_column_per_kind() -> None:

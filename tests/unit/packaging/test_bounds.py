@@ -123,23 +123,28 @@ def test_runs_and_reports_the_rest(
     assert lines[-1] == f"To run them: {commands}."
 
 
-@pytest.mark.parametrize("root", ["", "asked"])
-def test_servers_run_beside_all_but_devices(scripts: Scripts, root: str) -> None:
-    pretend = """leave_for() { :; }; plays_covering_matrix() { true; }
-run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_layouts() { run_tier layouts; }
-run_device_tier() { [[ -z $3 ]] || run_tier $1; }
-begin_in_lane() { BY+=" $2"; }; begin_servers() { BY+=" servers"; }; begin_tier() { BY+=" $1"; }
-begin_unit() { begin_tier unit; }
-end_beside() { echo "end$BY"; BY=""; }
+FIRST = "0:postgres 1:lint 1:unit 2:unit 2:gui 1:unit-root 2:bus"
+LATER = f"{FIRST} 2:matrix 2:postgres"
+ROOT = "1:lint 1:unit 2:unit 1:gui 2:gui 1:unit-root 2:bus"
+SERVERS = "1:postgres 2:postgres"
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("", [f"units {FIRST}", f"layouts {FIRST}", f"machine1 {LATER}", f"all {LATER}"]),
+        ("asked", [f"all {ROOT}", "disks", f"matrix {SERVERS}", f"machine {SERVERS}", f"all {SERVERS}"]),
+    ],
+)
+def test_devices_beside_windows_and_servers(scripts: Scripts, root: str, expected: list[str]) -> None:
+    pretend = """leave_for() { :; }; plays_covering_matrix() { true; }; can_measure_apart() { true; }
+run_matrix() { echo matrix$BY; }; run_layouts() { echo layouts$BY; }; begin_unit() { begin_tier unit; }
+run_device_tier() { [[ -z $3 ]] || echo $1${PGFOOTING_GUESTS-}$BY; }; begin_process() { begin_in_lane $1 $2; }
+begin_in_lane() { BY+=" $1:$2"; }; begin_skipped() { begin_in_lane 1 unit-root; }
+end_beside() { if [[ ${1-} ]]; then echo units$BY; else echo all$BY; BY=; fi; }
 """
-    called = scripts.call(f"ROOT={root} MACHINE=short BY= SCRATCH=/none\n{pretend}run_tiers")
-    assert called.stdout.splitlines() == [
-        "end lint unit gui bus",
-        "disks" if root else "layouts servers",
-        "matrix servers",
-        "machine servers",
-        "end servers",
-    ]
+    settings = f"ROOT={root} MACHINE=short PROCESSES=2 BY= SCRATCH=$FAKE\nmkdir $FAKE/skipped\n"
+    assert scripts.call(f"{settings}{pretend}run_tiers").stdout.splitlines() == expected
 
 
 @pytest.mark.parametrize(
