@@ -293,13 +293,11 @@ begin_beside() {
   BESIDE[$name]=$!
 }
 
-# Waits for all that begin_beside has begun, or for what PATTERN matches. What died before it had counted is one failure.
+# Waits for all that begin_beside has begun. What died before it had counted is one failure.
 end_beside() {
   local name passed failed skipped lines
-  [[ -n ${1:-} ]] || LAST=()
+  LAST=()
   for name in $(printf '%s\n' "${!BESIDE[@]}" | sort); do
-    # shellcheck disable=SC2053 # it is a pattern
-    [[ $name == ${1:-*} ]] || continue
     wait "${BESIDE[$name]}" || true
     unset "BESIDE[$name]"
     cat -- "$SCRATCH/said-$name"
@@ -359,35 +357,51 @@ wait_for_guest() {
 # Runs every tier that is asked for. Not more of them at once than there are CPUs, which is what the lanes are for: tests
 # that wait for an answer fail on a machine that is short of CPU, and all would take as long.
 run_tiers() {
-  local half="" paths processes
-  processes=$(processes_of_tiers)
-  # Guests take as long as windows and the matrix together: where both run, each has half of the lanes.
-  [[ $MACHINE != short || -n $ROOT$ONLY ]] || ! plays_covering_matrix || half=$(((processes + 1) / 2))
-  # Tests of servers wait more than they compute: a lane of their own takes little from the others. No other campaign of
-  # this machine measures beside them: those of the virtual machine are not of this machine, and the matrix has none.
-  if [[ -n $half || -z $ROOT$MACHINE$ONLY ]] && can_measure_apart; then begin_process 0 postgres run_apart; fi
+  local covering="" paths
+  [[ $MACHINE != short || -n $ROOT$ONLY ]] || ! plays_covering_matrix || covering=asked
+  # The tests of servers wait more than they compute: a lane of their own takes little from the others. No other campaign
+  # of this machine measures beside them: those of the virtual machine are not of this machine, and the matrix has none.
+  if [[ -n $covering || -z $ROOT$MACHINE$ONLY ]] && can_measure_apart; then begin_process 0 postgres run_apart; fi
   if wants lint; then begin_in_lane 1 lint run_lint; fi
-  if wants unit; then begin_unit; fi
-  if wants gui; then FIRST_LANE=$((half ? processes - half + 1 : 1)) begin_tier gui; fi
-  if [[ -d $SCRATCH/skipped ]]; then begin_skipped; fi
   if wants bus; then
     mapfile -t paths < <(paths_of bus)
-    begin_in_lane "$processes" bus run_tier bus "${paths[@]}"
+    begin_in_lane "$(processes_of_tiers)" bus run_tier bus "${paths[@]}"
   fi
-  # What touches devices, or the guest, runs beside servers and at most windows: tests of units look at what devices there are.
-  [[ -z $ROOT$MACHINE ]] || end_beside "${half:+unit[0-9]}"
-  if wants disks; then run_device_tier disks --root "$ROOT"; fi
-  if [[ -z $half ]] && wants postgres; then begin_servers; fi
-  if wants disks && plays_covering_matrix; then
-    [[ -n $ROOT ]] || run_layouts
-    ${half:+begin_in_lane "$processes" matrix} run_matrix --covering --quiet
+  if [[ -n $covering ]]; then
+    run_beside_guest "$(processes_of_tiers)" $(($(processes_of_tiers) / 2))
+  else
+    if wants unit; then begin_unit; fi
+    if wants gui; then begin_tier gui; fi
+    if [[ -d $SCRATCH/skipped ]]; then begin_skipped; fi
+    # What touches devices, or the guest, runs beside servers alone.
+    [[ -z $ROOT$MACHINE ]] || end_beside
+    if wants disks; then run_device_tier disks --root "$ROOT"; fi
+    if wants postgres; then begin_servers; fi
+    if wants disks && plays_covering_matrix; then run_matrix --covering --quiet; fi
+    if wants machine; then run_device_tier machine --machine "$MACHINE"; fi
   fi
-  if [[ -n $half ]]; then FIRST_LANE=$((processes - half + 1)) begin_servers; fi
-  if wants machine; then PGFOOTING_GUESTS=$half run_device_tier machine --machine "$MACHINE"; fi
   end_beside
   [[ -n $ONLY || $MACHINE == whole ]] || leave_for longest --machine
   [[ -n $ONLY$ALL || $MACHINE == whole ]] || leave_for long --all
   [[ -n $ONLY ]] || leave_for bench --bench
+}
+
+# Runs all tiers in LANES, HALF of which are the guests': LANES HALF. What cannot be shared out comes first: layouts, guests
+# and the matrix. All lanes share in the rest as soon as they have ended; tests of units look at what devices there are, so
+# they wait for the matrix.
+run_beside_guest() {
+  local lane
+  leave_for disks --root
+  run_layouts
+  begin_in_lane "$1" matrix run_matrix --covering --quiet
+  for ((lane = 1; lane <= $1; lane++)); do LAST[lane]=${BESIDE[matrix]}; done
+  FIRST_LANE=$(($2 + 1)) begin_unit
+  FIRST_LANE=$(($2 + 1)) begin_tier gui
+  PGFOOTING_GUESTS=$(($1 - $2)) run_device_tier machine --machine "$MACHINE"
+  PROCESSES=$2 begin_tier unit while_runs "${BESIDE[unit$1]}" as_user
+  PROCESSES=$2 begin_tier gui while_runs "${BESIDE[gui$1]}"
+  begin_skipped
+  begin_servers
 }
 
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
@@ -401,19 +415,19 @@ run_device_tier() {
   heading "$tier"
   refusals=$REFUSALS
   [[ $tier != machine ]] || refusals=$MACHINE_REFUSALS
-  if [[ -n $refusals ]]; then
-    printf 'Tests that touch devices may not run here:\n%s\n' "$refusals"
-    count "$tier" 0 1 0
-    return
-  fi
-  if [[ $tier == machine ]] && ! wait_for_guest; then
-    count machine 0 1 0
-    return
-  fi
+  if is_refused "$tier" "$refusals"; then return; fi
+  [[ $tier != machine ]] || wait_for_guest || { count machine 0 1 0 && return; }
   [[ $tier != disks ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   if [[ $tier == machine ]]; then leave_out_container; fi
   PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE \
     run_pytest "$tier" -o faulthandler_timeout=1200 "${excluded[@]}" -m "$(expression_of "$tier")"
+}
+
+# Counts TIER as a failure where there are REASONS against it: TIER REASONS.
+is_refused() {
+  [[ -n $2 ]] || return 1
+  printf 'Tests that touch devices may not run here:\n%s\n' "$2"
+  count "$1" 0 1 0
 }
 
 # Adds to `excluded` of the caller what is no virtual machine: the container shares the kernel, and so the devices, of the
@@ -444,11 +458,7 @@ run_layouts() {
 run_matrix() {
   local status=0 lines=() green red tally=$SCRATCH/matrix-tally
   heading matrix
-  if [[ -n $REFUSALS ]]; then
-    printf 'Tests that touch devices may not run here:\n%s\n' "$REFUSALS"
-    count matrix 0 1 0
-    return
-  fi
+  if is_refused matrix "$REFUSALS"; then return; fi
   COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   python -m tests.disks.matrix --tally "$tally" "$@" || status=$?
   COMMAND_PREFIX=()

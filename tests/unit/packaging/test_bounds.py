@@ -123,25 +123,25 @@ def test_runs_and_reports_the_rest(
     assert lines[-1] == f"To run them: {commands}."
 
 
-FIRST = "0:postgres 1:lint 1:unit 2:unit 2:gui 1:unit-root 2:bus"
-LATER = f"{FIRST} 2:matrix 2:postgres"
-ROOT = "1:lint 1:unit 2:unit 1:gui 2:gui 1:unit-root 2:bus"
+FIRST = "0:postgres 1:lint 2:bus"
+THEN = f"{FIRST} 2:matrix 2:unit 2:gui"
+ROOT = "1:lint 2:bus 1:unit 2:unit 1:gui 2:gui 1:unit-root"
 SERVERS = "1:postgres 2:postgres"
 
 
 @pytest.mark.parametrize(
     ("root", "expected"),
     [
-        ("", [f"units {FIRST}", f"layouts {FIRST}", f"machine1 {LATER}", f"all {LATER}"]),
+        ("", [f"layouts {FIRST}", f"machine1 {THEN}", f"all {THEN} 1:unit 1:gui 1:unit-root {SERVERS}"]),
         ("asked", [f"all {ROOT}", "disks", f"matrix {SERVERS}", f"machine {SERVERS}", f"all {SERVERS}"]),
     ],
 )
-def test_devices_beside_windows_and_servers(scripts: Scripts, root: str, expected: list[str]) -> None:
+def test_tiers_in_lanes_around_devices(scripts: Scripts, root: str, expected: list[str]) -> None:
     pretend = """leave_for() { :; }; plays_covering_matrix() { true; }; can_measure_apart() { true; }
 run_matrix() { echo matrix$BY; }; run_layouts() { echo layouts$BY; }; begin_unit() { begin_tier unit; }
 run_device_tier() { [[ -z $3 ]] || echo $1${PGFOOTING_GUESTS-}$BY; }; begin_process() { begin_in_lane $1 $2; }
-begin_in_lane() { BY+=" $1:$2"; }; begin_skipped() { begin_in_lane 1 unit-root; }
-end_beside() { if [[ ${1-} ]]; then echo units$BY; else echo all$BY; BY=; fi; }
+begin_in_lane() { BY+=" $1:$2"; BESIDE[$2]=1 BESIDE[$2$1]=1; }; begin_skipped() { begin_in_lane 1 unit-root; }
+end_beside() { echo all$BY; BY=; }
 """
     settings = f"ROOT={root} MACHINE=short PROCESSES=2 BY= SCRATCH=$FAKE\nmkdir $FAKE/skipped\n"
     assert scripts.call(f"{settings}{pretend}run_tiers").stdout.splitlines() == expected
