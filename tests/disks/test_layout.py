@@ -98,7 +98,7 @@ def test_a_layout_is_made_and_unmade(
         if is_refused:
             with pytest.raises(StorageError, match="^mount ") as caught:
                 make_and_unmake(plan, nodes, folder, spare)
-            assert "undone" in caught.value.hint
+            assert "was removed" in caught.value.hint
             assert leftovers(nodes, folder) == []
         else:
             make_and_unmake(plan, nodes, folder, spare)
@@ -178,7 +178,7 @@ def test_silently_dropped_option_is_error(
     with pytest.raises(ReadBackError) as caught:
         make_and_unmake(plan, nodes, folder, spare)
     assert {difference.option for difference in caught.value.differences} == named
-    assert "undone" in caught.value.hint
+    assert "was removed" in caught.value.hint
     assert leftovers(nodes, folder) == []
 
 

@@ -66,21 +66,17 @@ class Case:
         return pytest.param(self, id=name, marks=covered)
 
 
-UNLIKE = {("discard", True), ("barrier", False)}
-"""Choices that not every array or kernel takes."""
-
-
 def cases(*, short: bool = SHORT) -> Iterator[Case]:
     """Yield every level with its fewest disks, every preset on one disk, every level with six disks.
 
-    The levels of the short form have most presets in turn, so that it needs few of these on one disk.
+    In the short form a filesystem's own levels have its presets in turn, which need no disk alone then.
     """
     for spec in FILESYSTEMS:
         defaults = spec.presets[0]
-        taken = cycle([each for each in spec.presets if UNLIKE.isdisjoint(each.options.items())])
-        for level in spec.levels:
+        for level, preset in zip(spec.levels, cycle(spec.presets), strict=False):
             made = layout(level, spec.assembler(level))
-            yield Case(spec, level, next(taken) if short else defaults, made.minimum_disks)
+            is_turn = short and made.assembler is not Assembler.MD
+            yield Case(spec, level, preset if is_turn else defaults, made.minimum_disks)
             if made.maximum_disks is None and SIX[made.assembler].get(level) == spec.id:
                 twice = (made.assembler, level) in TWICE_WITH_SIX
                 yield Case(spec, level, defaults, 6, ROUNDS if twice else 1)
