@@ -399,8 +399,8 @@ run_beside_guest() {
   FIRST_LANE=$(($2 + 1)) begin_tier gui
   PGFOOTING_GUESTS=$(($1 - $2)) run_device_tier machine --machine "$MACHINE"
   PROCESSES=$2 begin_tier unit while_runs "${BESIDE[unit$1]}" as_user
-  PROCESSES=$2 begin_tier gui while_runs "${BESIDE[gui$1]}"
   begin_skipped
+  PROCESSES=$2 begin_tier gui while_runs "${BESIDE[gui$1]}"
   begin_servers
 }
 

@@ -132,7 +132,7 @@ SERVERS = "1:postgres 2:postgres"
 @pytest.mark.parametrize(
     ("root", "expected"),
     [
-        ("", [f"layouts {FIRST}", f"machine1 {THEN}", f"all {THEN} 1:unit 1:gui 1:unit-root {SERVERS}"]),
+        ("", [f"layouts {FIRST}", f"machine1 {THEN}", f"all {THEN} 1:unit 1:unit-root 1:gui {SERVERS}"]),
         ("asked", [f"all {ROOT}", "disks", f"matrix {SERVERS}", f"machine {SERVERS}", f"all {SERVERS}"]),
     ],
 )
