@@ -24,7 +24,6 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import STRIPED, Assembler, Level
 from app.domain.storage_plan.plan import DEFAULT_CHUNK_BYTES, Bitmap, Group, InitialSync, StoragePlan
 from app.domain.text import format_duration, format_size, number_text, titled, tr
-from app.postgres.pgbench.summary import Connecting, much_connecting
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, ServerMetadata, TargetMetadata
@@ -402,8 +401,11 @@ def _printed(run: RunMetadata) -> Iterator[Property]:
         value = run.printed(name)
         if value is not None and value != usual:
             yield Property(WORKLOAD, label, value_words(int(value)))
-    connecting = much_connecting(run.printed("tps"), run.printed("tps_with_connecting"))
-    if connecting is not None:
+    if (with_it := run.printed("tps_with_connecting")) is None:
+        return
+    from app.postgres.pgbench.summary import Connecting, much_connecting  # noqa: PLC0415 - only of old pgbench
+
+    if (connecting := much_connecting(run.printed("tps"), with_it)) is not None:
         is_in = connecting is Connecting.INCLUDED
         yield Property(WORKLOAD, CONNECTING, tr("in the TPS") if is_in else tr("excluded from the TPS"))
 

@@ -41,6 +41,7 @@ from app.statistics.series import (
     drift,
     jitter,
     mser5,
+    quantile,
     stalled_seconds,
     within_run_error,
 )
@@ -119,7 +120,7 @@ class RunStability:
         if len(seconds) < FEWEST_FOR_A_CUT_S:
             return Truncation(0, None)
         if self._stalled.any():
-            under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= np.nanmedian(seconds))
+            under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= quantile(seconds, 0.5))
             seconds = np.where(under_way & self._stalled, np.nan, seconds)
         return mser5(seconds)
 
@@ -147,12 +148,11 @@ class RunStability:
             return None
         begin_s = float(self.ends_s[kept][0] - lengths[kept][0])
         checkpoints = tuple((s - begin_s, e - begin_s) for s, e in self.checkpoints if s >= begin_s - EDGE_S)
-        duration_s = max(0.0, self.duration_s - begin_s)
         return replace(
             self,
             ends_s=self.ends_s[kept] - begin_s,
             tps=self.tps[kept],
-            duration_s=duration_s,
+            duration_s=max(0.0, self.duration_s - begin_s),
             checkpoints=checkpoints,
         )
 
@@ -196,8 +196,7 @@ def is_weak(marks: Iterable[tuple[str, str]], judged: Disturbances, shape: RunSt
         judged: its disturbances.
         shape: of the run; None if unknown.
     """
-    is_unseen = shape is not None and shape.is_mostly_unseen
-    return is_unseen or bool(judged.not_known) or any(kind == DISTURBED for kind, _ in marks)
+    return bool(judged.not_known or (shape and shape.is_mostly_unseen)) or DISTURBED in dict(marks)
 
 
 def read_shape(run: RunFile) -> RunStability | None:

@@ -332,11 +332,9 @@ def _check_header(path: Path) -> bool:
     except OSError as error:
         message = tr("{path} cannot be read: {reason}.")
         raise RunFileError(message.format(path=path, reason=error.strerror)) from error
-    if len(header) < 100 or not header.startswith(_SQLITE_HEADER):
+    is_ours = header.startswith(_SQLITE_HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    if len(header) < 100 or not is_ours:
         raise NotARunFileError(tr("{path} is not a pgFooting run file.").format(path=path))
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        message = tr("{path} is not a pgFooting run file.")
-        raise NotARunFileError(message.format(path=path))
     version = int.from_bytes(header[60:64], "big")
     if version > FORMAT:
         message = tr("{path} has format {version}; this pgFooting reads formats up to {known}.")

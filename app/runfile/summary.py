@@ -30,6 +30,7 @@ from app.statistics.series import (
     checkpoint_effect,
     drift,
     jitter,
+    quantile,
     steady_state,
     within_run_error,
 )
@@ -298,7 +299,7 @@ def report_interval_s(metadata: RunMetadata, lengths_s: NDArray[np.float64]) -> 
 
 def usual_length_s(lengths_s: NDArray[np.float64]) -> int:
     """Return the usual seconds per report from the lengths of all, at least one; at least 1."""
-    return max(1, round(float(np.median(lengths_s))))
+    return max(1, round(quantile(lengths_s, 0.5)))
 
 
 def _shape(

@@ -163,7 +163,7 @@ def power_of_t_test(shift: float, df: float, alpha: float) -> float:
     scales = low + (high - low) * (_NODES + 1) / 2  # of the estimated by the true spread
     density = (df - 1) * np.log(scales) - df * scales**2 / 2
     density += math.log(2) + df / 2 * math.log(df / 2) - math.lgamma(df / 2)
-    tails = np.array([0.5 * math.erfc((critical * scale - shift) / math.sqrt(2)) for scale in scales])
+    tails = 0.5 * np.array([*map(math.erfc, ((critical * scales - shift) / math.sqrt(2)).tolist())])
     return float((_WEIGHTS * np.exp(density) * tails).sum() * (high - low) / 2)
 
 
