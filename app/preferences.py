@@ -228,9 +228,8 @@ def _why_not_trusted(path: Path, found: os.stat_result) -> str:
         return ""
     from app.domain.text import tr  # an ignored file sets no language
 
-    return (
-        tr("others could change {path}").format(path=changeable) if is_file else tr("is not a regular file")
-    )
+    changed = tr("other users could change {path}").format(path=changeable)
+    return changed if is_file else tr("is not a regular file")
 
 
 def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:

@@ -89,13 +89,13 @@ CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
         Cause.CPU: tr("the CPUs"),
         Cause.OTHERS_CPU: tr("the CPUs, mostly used by other programs"),
         Cause.SESSION_CPU: tr("the speed of one CPU (more clients would use the others)"),
-        Cause.DEVICE: tr("reads and writes of the device"),
+        Cause.DEVICE: tr("device reads and writes"),
         Cause.WAL: tr("writing and flushing WAL"),
         Cause.LOCKS: LOCKS,
         Cause.INTERNALS: INTERNALS,
         Cause.PGBENCH: tr("pgbench itself"),
         Cause.MEMORY: tr("memory"),
-        Cause.RATE: tr("the target rate of pgbench"),
+        Cause.RATE: tr("pgbench's target rate"),
         Cause.SEVERAL: tr("several things"),
         Cause.NOT_KNOWN: tr("not known"),
     }
@@ -314,7 +314,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
     if cause is Cause.PGBENCH and evidence.rate is not None and evidence.is_kept is None:
-        reason = tr("too few transactions were offered to say whether the server kept up")
+        reason = tr("too few transactions to say whether the server kept up with the target rate")
         return Bottleneck(Cause.NOT_KNOWN, (reason,))
     lacked = cause is Cause.CPU or (cause is Cause.PGBENCH and evidence.pgbench_lacked_cpus)
     if lacked and evidence.others_took_cpus:
@@ -389,7 +389,7 @@ def _time(evidence: Evidence, *groups: str) -> list[str]:
     shares |= {"running": evidence.on_cpu} if "running" in shares else {}
     shares |= {"for_client": evidence.for_pgbench} if "for_client" in shares else {}
     parts = [f"{_percent(share)} {_GROUPS[group]}" for group, share in shares.items() if share >= _NOTHING]
-    return [tr("session time: {parts}").format(parts=", ".join(parts))] if parts else []
+    return [tr("sessions spent {parts}").format(parts=", ".join(parts))] if parts else []
 
 
 def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:
@@ -420,7 +420,7 @@ def _cpus(evidence: Evidence) -> list[str]:
         lines.append(tr("everything else {cores:.2f}").format(cores=evidence.others))
     if evidence.queueing is not None:
         waited = evidence.queueing + (evidence.pgbench_queueing or 0.0)
-        lines.append(tr("{count:.1f} processes waited for one").format(count=waited))
+        lines.append(tr("{count:.1f} processes waited for a CPU").format(count=waited))
     return [", ".join(lines)] if lines else []
 
 
@@ -444,7 +444,7 @@ def _device(evidence: Evidence, *, flushes: bool = False) -> list[str]:
                 tr("requests in flight {percent:.0f} % of the time").format(percent=device.utilisation)
             )
         if device.queue is not None and not flushes:
-            parts.append(tr("{count:.1f} at once").format(count=device.queue))
+            parts.append(tr("queue depth {count:.1f}").format(count=device.queue))
         kinds = [(tr("reads"), device.reads, device.read_ms), (tr("writes"), device.writes, device.write_ms)]
         if flushes:
             kinds = [*kinds[1:], (tr("flushes"), device.flushes, device.flush_ms)]
@@ -485,12 +485,12 @@ def _not_known(evidence: Evidence) -> list[str]:
     if evidence.has_sessions:
         return [*_time(evidence, "for_others"), *_events(evidence)]
     if not evidence.samples:
-        return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
+        return [tr("the file has no wait events, and neither the CPUs, a device nor pgbench was saturated")]
     sentence = trn(
-        "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
-        "saturated; with {clients:.0f} client {seconds} s are needed",
-        "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
-        "saturated; with {clients:.0f} clients {seconds} s are needed",
+        "too few session samples ({count:.0f}; {clients:.0f} client needs {seconds} s), and neither the "
+        "CPUs, a device nor pgbench was saturated",
+        "too few session samples ({count:.0f}; {clients:.0f} clients need {seconds} s), and neither the "
+        "CPUs, a device nor pgbench was saturated",
         round(evidence.clients or 0.0),
     )
     seconds = 1 + math.ceil(FEWEST_SAMPLES / max(1.0, evidence.clients or 0.0))
@@ -500,7 +500,7 @@ def _not_known(evidence: Evidence) -> list[str]:
 def _rate(evidence: Evidence) -> list[str]:
     if evidence.tps is None or evidence.rate is None:
         return []
-    sentence = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
+    sentence = tr("{tps:,.0f} TPS at a target rate of {rate:,.0f}")
     return [sentence.format(tps=evidence.tps, rate=evidence.rate)]
 
 
@@ -663,7 +663,7 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
     """
     measured = run.phase(Phase.MEASURE)
     if measured is None or measured.ended_ms is None:
-        return Bottleneck(Cause.NOT_KNOWN, (tr("it was not measured to its end"),))
+        return Bottleneck(Cause.NOT_KNOWN, (tr("the run was not measured completely"),))
     # A sample is the mean of the second before it: start with the first one completely inside.
     totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=METRICS_READ)
     metadata, environment = run.metadata, run.environment

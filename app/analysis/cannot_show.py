@@ -47,8 +47,8 @@ def bursting(environment: EnvironmentFacts, service: str = "") -> str:
 def burst_sentence(what: str) -> str:
     """Return the reason of the mark, for the names from `bursting`."""
     words = tr(
-        "{what} may have burst credit; neither the device nor SQL shows it. A short run may be faster than "
-        "sustained use"
+        "{what} may have burst credit, which neither the device nor SQL shows. A short run may be faster "
+        "than sustained use"
     )
     return words.format(what=what)
 
@@ -166,7 +166,7 @@ def _fits_in_memory(metadata: RunMetadata, environment: EnvironmentFacts) -> str
     sentence = tr("reads from storage ({data} of data fit in {memory} of memory)")
     if known(metadata.workload.caches, "") == Caches.COLD:
         sentence = tr(
-            "long reading from storage ({data} of data fit in {memory} of memory, cold at the start)"
+            "sustained reads from storage ({data} of data fit in {memory} of memory, cold at the start)"
         )
     return sentence.format(data=format_size(data), memory=format_size(int(room)))
 
@@ -182,13 +182,13 @@ def _elsewhere(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     is_asked = bool(environment.reached.over) and not environment.reached.reason
     if known(metadata.target.kind, "") != ServerTarget.kind or is_asked:
         return ""
-    return tr("the machine of the server (its disks, memory and caches are not known)")
+    return tr("the server's machine (its disks, memory and caches are not known)")
 
 
 def _fresh_filesystem(metadata: RunMetadata) -> str:
     if known(metadata.target.plan, None) is None:
         return ""
-    return tr("how a filesystem ages (each run had a new one)")
+    return tr("filesystem ageing (each run had a new one)")
 
 
 def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
@@ -208,10 +208,10 @@ def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
         parts.append(words.format(part=format_size(part), size=format_size(size)))
     written = [(name, count / of) for name, of, count in ssds if count is not None and of]
     if len(written) < len(ssds):
-        parts.append(tr("how much has ever been written to it is not known"))
+        parts.append(tr("total bytes written are not known"))
     elif min(share for _, share in written) < MUCH_WRITTEN:
         name, share = min(written, key=lambda each: each[1])
-        words = tr("{percent:.0f} % of the size of {name} has ever been written")
+        words = tr("total writes to {name} are {percent:.0f} % of its size")
         parts.append(words.format(name=one_line(name)[:_LONGEST], percent=100 * share))
     return tr("an SSD after long use ({why})").format(why=", ".join(parts))
 
@@ -263,7 +263,7 @@ def _burst_credit(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     what = bursting(environment, service)
     if not what:
         return ""
-    words = tr("the speed of {what} after any burst credit is used up (whether it has one is not known)")
+    words = tr("the speed of {what} after any burst credit is used up (it may have none)")
     return words.format(what=what)
 
 
@@ -271,7 +271,7 @@ def _closed_loop(metadata: RunMetadata) -> str:
     if offered_load(metadata).kind is not LoadKind.CLOSED:
         return ""
     return tr(
-        "latency at a fixed load (closed loop: queueing time before a transaction starts is not counted)"
+        "latency at a target rate (a closed loop does not count queueing time before a transaction starts)"
     )
 
 

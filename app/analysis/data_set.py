@@ -75,11 +75,11 @@ def still_cached(cached: CachedBytes) -> str:
     """Return a sentence about caches that were not cold; empty if they were, or there was no data."""
     if cached.data_bytes <= 0 or cached.cached_bytes <= MOST_CACHED * cached.data_bytes:
         return ""
-    sentence = tr("{percent:.0f} % of the data was still cached when measuring began with cold caches.")
+    sentence = tr("{percent:.0f} % of the data was still cached when measuring began; caches were not cold.")
     if cached.is_bound:
         sentence = tr(
-            "Up to {percent:.0f} % of the data was still cached when measuring began with cold caches, "
-            "because ZFS frees its cache (ARC) only in part."
+            "Up to {percent:.0f} % of the data was still cached when measuring began, because ZFS may free "
+            "only part of its cache (ARC)."
         )
     return sentence.format(percent=100 * cached.cached_bytes / cached.data_bytes)
 
@@ -185,6 +185,6 @@ def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
         )
     if effect.startswith(_GUESSING) and ratio is not None:
         yield tr(
-            "btrfs samples the data and skips what looks incompressible; compress-force compresses without "
-            "sampling."
+            "btrfs samples the data and skips data that looks incompressible; compress-force compresses "
+            "without sampling."
         )

@@ -79,7 +79,7 @@ def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
 
 def phase_note(phase: PhaseMetadata) -> str:
     """Return remarks about a phase, in addition to its figures; empty for none."""
-    notes = [] if phase.counts else [tr("does not count")]
+    notes = [] if phase.counts else [tr("not compared")]
     rate, percent, of = or_none(phase.workload.rate_tps), or_none(phase.rate_percent), or_none(phase.rate_of)
     if rate is not None and percent is not None:
         words = tr("at {rate:,.0f} per second, {percent:g} % of {of}")
@@ -123,8 +123,8 @@ def _background_note(background: BackgroundMetadata) -> str:
         counts.append(tr("{done} times").format(done=background.done) if background.done != 1 else tr("once"))
     if len(background.turns) > background.done:
         counts.append(tr("one cut off by the end of the run"))
-    words = tr("beside {what} ({count})")
-    return words.format(what=_background_words(background), count=", ".join(counts) or tr("never"))
+    words = tr("in parallel with {what} ({count})")
+    return words.format(what=_background_words(background), count=", ".join(counts) or tr("not started"))
 
 
 def _phase_text(each: PhaseFigures, name: str, form: str) -> str:

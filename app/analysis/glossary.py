@@ -35,25 +35,25 @@ _TERMS: Final = (
     GlossaryTerm("p99", _faster("99 %"), ("latency_p99_ms", "p99")),
     GlossaryTerm(
         titled(tr("jitter")),
-        tr("Standard deviation of TPS per second, divided by their mean."),
+        tr("Coefficient of variation of the per-second TPS: standard deviation divided by mean."),
         ("jitter", "jitter_cv"),
     ),
     GlossaryTerm(
         titled(tr("stalled")),
         tr(
-            "Seconds without transactions, below 10 % of the rate nearby (the lower 95th percentile of the "
-            "five minutes before and after), or below 1 % of the run's 95th percentile."
+            "Seconds without transactions, below 1 % of the run's 95th percentile, or below 10 % of the "
+            "rate nearby (95th percentile of five minutes before or after, whichever is lower)."
         ),
         ("stall_s", "longest_stall_s"),
     ),
     GlossaryTerm(
         titled(tr("drift")),
-        tr("Mean of the last tenth of a run divided by that of the first, minus one."),
+        tr("Relative change of mean TPS from the first to the last tenth of a run."),
         ("drift",),
     ),
     GlossaryTerm(
         tr("Steady"),
-        tr("Five equal slices within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
+        tr("Five equal slices (SNIA) differ by at most 20 %, with a trend of at most 10 %, or within noise."),
         ("steady",),
     ),
     GlossaryTerm("/ tx", tr("Cost of one transaction: mean rate of a counter divided by mean TPS.")),
@@ -65,7 +65,7 @@ _TERMS: Final = (
         tr("unsafe").upper(),
         tr(
             "With this option, a crash or power failure can lose committed transactions or the whole "
-            "database. Its numbers are not comparable with safe ones."
+            "database. Do not compare its results with those of safe options."
         ),
     ),
     GlossaryTerm(
@@ -118,29 +118,29 @@ _TERMS: Final = (
     GlossaryTerm(
         tr("95 % CI"),
         tr(
-            "Confidence interval: in 95 of 100 campaigns like this one, the range contains the true mean. "
-            "More runs, and runs that agree, make it narrower."
+            "Confidence interval: in about 95 of 100 campaigns like this one, the range contains the true "
+            "mean. More runs, and runs that agree, make it narrower."
         ),
         ("interval",),
     ),
     GlossaryTerm(
         tr("Difference"),
-        tr("Mean of a configuration compared with the mean of the baseline, which is the first one."),
+        tr("Mean of a configuration compared with the mean of the baseline, by default the first one."),
         ("difference",),
     ),
     GlossaryTerm(
         tr("CI of difference"),
         tr(
-            "Confidence interval of the difference from the baseline. If it reaches from slower to faster, "
-            "chance can explain the difference. With several comparisons it is wider (Holm)."
+            "Confidence interval of the difference from the baseline. If it includes zero, chance can "
+            "explain the difference. With several comparisons it is wider (Holm)."
         ),
         ("difference_interval",),
     ),
     GlossaryTerm(
         tr("Chance from"),
         tr(
-            "For a difference with too few runs: if such runs vary by this much or more, chance alone "
-            "explains it."
+            "For a difference with too few runs: if such runs vary by this much or more, chance alone can "
+            "explain it."
         ),
         ("chance",),
     ),
@@ -148,14 +148,14 @@ _TERMS: Final = (
         "Holm",
         tr(
             "Adjusts for several comparisons with the baseline: each difference must be clearer, which "
-            "keeps the chance of any false difference at 5 %."
+            "keeps the chance of any false difference at 5 % or less."
         ),
     ),
     GlossaryTerm(
         tr("practically equal"),
         tr(
-            "The 90 % confidence interval of the difference is within the limit that you chose as "
-            "negligible (two one-sided tests). “Inconclusive” only means that the runs do not suffice."
+            "The 90 % confidence interval of the difference is within the smallest difference of interest "
+            "(two one-sided tests). “Inconclusive” only means that the runs do not suffice."
         ),
     ),
     GlossaryTerm(
@@ -195,12 +195,12 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         titled(tr("compressible")),
-        tr("How well the loaded tables compress: size divided by that after zstd -3 over 128 KiB."),
+        tr("Compressibility of the loaded tables: size divided by size after zstd -3 over 128 KiB."),
         ("rows_ratio",),
     ),
     GlossaryTerm(
         tr("Compressed"),
-        tr("How far the filesystem compressed the loaded tables."),
+        tr("Share of the loaded tables' extents that the filesystem compressed, or their size on disk."),
         ("compressed",),
     ),
     GlossaryTerm("p50", _faster("50 %"), ("latency_p50_ms",)),

@@ -40,12 +40,12 @@ MARK_WORDS: Final = {
     "no-checkpoint-cycle": tr("no checkpoint cycle"),
     "suspended": tr("suspended"),
     "clock-step": tr("clock set"),
-    "partial-latencies": tr("latencies partial"),
+    "partial-latencies": tr("partial latencies"),
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),
     "compressed-nothing": tr("compressed nothing"),
     "still-cached": tr("not cold"),
-    "other-compressibility": tr("rows not as stated"),
+    "other-compressibility": tr("rows not as specified"),
     NOT_READ_BACK: tr("not verified"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
@@ -61,7 +61,7 @@ MARK_WORDS: Final = {
     "tps-from-statistics": tr("TPS from statistics"),
     "damaged-log": tr("log damaged"),
     "aborted": tr("aborted"),
-    "connecting": tr("time for connecting"),
+    "connecting": tr("connection time"),
 }
 """Names of marks; marks without one are shown as stored."""
 

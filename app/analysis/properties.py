@@ -37,21 +37,21 @@ WORKLOAD: Final = tr("Workload")
 POSTGRESQL: Final = "PostgreSQL"
 SETTING: Final = tr("Setting")
 MACHINE: Final = titled(tr("machine"))
-PGBENCH_MACHINE: Final = tr("Machine of pgbench")
+PGBENCH_MACHINE: Final = tr("pgbench machine")
 """Topic of the machine if the server's own machine is another one, and unknown."""
 
 PGBENCH: Final = "pgbench"
 """Name of the property for pgbench's version."""
 
-RATE_VALUE: Final = tr("value of the target rate")
+RATE_VALUE: Final = tr("target rate value")
 """Name of the unknown value of a rate that was set."""
 
-TRIES: Final = tr("tries of a transaction")
+TRIES: Final = tr("tries per transaction")
 PARTITIONS: Final = tr("partitions of the largest table")
-CONNECTING: Final = tr("time for connecting")
+CONNECTING: Final = tr("connection time")
 """Names of properties of runs from elsewhere: pgFooting uses no such option of pgbench."""
 
-PLAN: Final = tr("how the storage was made")
+PLAN: Final = tr("storage layout")
 """Name of the unknown plan of a target."""
 
 SETTINGS: Final = tr("server settings")
@@ -60,7 +60,7 @@ KIND: Final = tr("kind")
 IDENTIFIER: Final = tr("system identifier")
 """Name of the property that distinguishes one PostgreSQL cluster from every other."""
 
-ROUND_TRIP: Final = tr("round trip of the network")
+ROUND_TRIP: Final = tr("network round trip")
 PATH: Final = tr("path")
 
 LABELS: Final = {
@@ -97,10 +97,10 @@ _ZFS_PROPERTIES: Final = (
 """Properties of a dataset that the user chooses; the others are sizes and names."""
 
 _REPORTED: Final = {
-    "made_with": tr("filesystem made with"),
-    "format_version": tr("version of the filesystem's format"),
-    "compression": tr("filesystem compresses with"),
-    "check": tr("filesystem checks with"),
+    "made_with": tr("filesystem created with"),
+    "format_version": tr("filesystem format version"),
+    "compression": tr("filesystem compression"),
+    "check": tr("filesystem checksums"),
 }
 """Facts about a filesystem from tools of other systems, see `app.runfile.metadata.environment.REPORTED`."""
 
@@ -267,7 +267,7 @@ def _server(server: ServerMetadata) -> Iterator[Property]:
         (tr("role"), server.user_name),
         ("TLS", server.tls or tr("none")),
         ("pg_monitor", server.has_monitor),
-        (tr("room"), server.room_bytes),
+        (tr("database size limit"), server.room_bytes),
     )
     for name, value in rows:
         yield from _given(TARGET, name, value, "room_bytes" if value is server.room_bytes else "")
@@ -448,7 +448,7 @@ def _scripts(scripts: tuple[ScriptMetadata, ...] | NotKnown) -> Iterator[Propert
         words += [each.path] if each.path else []
         if each.text:
             digest = hashlib.sha256(each.text.encode("utf-8", "surrogatepass")).hexdigest()
-            words.append(tr("text {digest}").format(digest=digest[:_DIGEST_LENGTH]))
+            words.append(tr("SHA-256 {digest}").format(digest=digest[:_DIGEST_LENGTH]))
         if words:
             yield from _given(WORKLOAD, name, f"{each.label}: {', '.join(words)}")
 
@@ -520,10 +520,10 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         ("CPUs", environment.cpus, True),
         (tr("governor"), environment.governor, False),
         (tr("memory"), "" if memory is None else format_size(memory), True),
-        (tr("limit of the ZFS cache (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
+        (tr("ZFS cache limit (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
-        (tr("read over"), environment.reached.words, False),
+        (tr("read via"), environment.reached.words, False),
     ):
         yield from _found(topic, name, value, is_key=is_key)

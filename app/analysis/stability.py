@@ -216,7 +216,7 @@ def read_shape(run: RunFile) -> RunStability | None:
         return None
     # NaN compares false: it is refused too.
     if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
-        raise CorruptRunFileError(tr("The run file is damaged: its seconds contain impossible TPS."))
+        raise CorruptRunFileError(tr("The run file is damaged: it contains impossible TPS."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
     checkpoints = checkpoint_spans(run, measured, duration_s)
@@ -342,8 +342,8 @@ WITHIN_RUN_NOTE: Final = tr(
 """Shown wherever such intervals are."""
 
 CLOSED_LOOP_NOTE: Final = tr(
-    "Closed loop: each client waits for a reply before it sends the next transaction. Queueing time before "
-    "that is not part of the latency."
+    "Closed loop: each client waits for a reply before it sends the next transaction. The latency does not "
+    "include queueing time before sending."
 )
 """Shown wherever latencies without a rate are (“coordinated omission”, G. Tene; README of wrk2)."""
 
@@ -377,7 +377,7 @@ def describe_disturbances(judged: Disturbances) -> str:
         return tr("Disturbed: {reason}.").format(reason=judged.reason)
     if not judged.not_known:
         return ""
-    return titled(tr("it is not known whether it was disturbed ({why})").format(why=judged.not_known)) + "."
+    return titled(tr("whether the run was disturbed is not known ({why})").format(why=judged.not_known)) + "."
 
 
 def own_interval_words(interval: OwnInterval) -> str:
@@ -415,14 +415,13 @@ def _stalls(shape: RunStability) -> Iterator[str]:
     if found.missed_seconds:
         sentence = tr("pgbench itself was blocked for {missed} s; there is no data for those seconds.")
         if interval_s > 1:
-            sentence = tr("{missed} s are in no report of the usual length; they have no data.")
+            sentence = tr("There is no data for {missed} s, which no report of the usual length covers.")
         yield sentence.format(missed=found.missed_seconds)
     if not found.stall_seconds:
-        yield tr("No stalled second.") if interval_s == 1 else tr("No report stalled as a whole.")
+        yield tr("No stalled second.") if interval_s == 1 else tr("No whole reporting interval stalled.")
         return
     sentence = tr(
-        "Stalled in {stalled} of {seconds} s (below 10 % of the rate within five minutes), at most "
-        "{longest} s in a row."
+        "Stalled in {stalled} of {seconds} s (below 10 % of the rate nearby), at most {longest} s in a row."
     )
     yield sentence.format(stalled=found.stall_seconds, seconds=found.seconds, longest=found.longest_stall_s)
 

@@ -34,9 +34,7 @@ def add_consents(run: Parser) -> None:
         action="append",
         default=[],
         metavar="SERIAL",
-        help=tr(
-            "confirm that this spare disk of the campaign may be erased; repeat for each disk (default: ask)"
-        ),
+        help=tr("confirm that this spare disk of the campaign may be erased (default: ask); repeatable"),
     )
     run.add_argument(
         "--load",
@@ -44,8 +42,8 @@ def add_consents(run: Parser) -> None:
         default=[],
         metavar="NAME",
         help=tr(
-            "confirm that this existing server of the campaign may be loaded: its host and port, such as "
-            "db.example:5432; repeat for each server (default: ask)"
+            "confirm that this existing server of the campaign may be loaded, by host and port such as "
+            "db.example:5432 (default: ask); repeatable"
         ),
     )
     run.add_argument(
@@ -105,7 +103,7 @@ def _add_library_to_write(parser: Parser, words: str) -> None:
 
 
 def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
-    opening = commands.add_parser("open", help=tr("open the window with these runs; as without a command"))
+    opening = commands.add_parser("open", help=tr("open the window with these runs (the default command)"))
     opening.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN", help=tr("run files, folders of them, or ids")
     )
@@ -113,7 +111,7 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
     opening.set_defaults(command="commands.window:window_command")
 
     replay = commands.add_parser(
-        "replay", help=tr("open the window and play a run as if it were live; two to six runs race")
+        "replay", help=tr("replay a run in the window as if it were live; two to six runs race each other")
     )
     replay.add_argument(
         "replay", nargs="+", metavar="RUN", help=tr("id (or its beginning) or path of a run file")
@@ -122,9 +120,7 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
         "--speed",
         type=speed,
         metavar="N",
-        help=tr(
-            "recorded seconds per second (default: 1; for a race, chosen so that it takes about a minute)"
-        ),
+        help=tr("recorded seconds per second (default: 1; a race lasts about a minute)"),
     )
     replay.add_argument("--talk", action="store_true", help=tr("full screen (always on for a race)"))
     _add_library(replay)
@@ -133,15 +129,15 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
     disks = commands.add_parser("disks", help=tr("list every disk: whether it is spare, and if not, why"))
-    disks.add_argument("--json", action="store_true", help=tr("one object"))
+    disks.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     disks.add_argument(
         "--release",
         nargs="?",
         const="",
         metavar="SERIAL",
         help=tr(
-            "show what a crashed session left on this disk, ask for the end of its serial number, and "
-            "release it; without a serial number, release everything that needs no confirmation"
+            "show and release what a crashed session left on this disk, after asking for the end of its "
+            "serial number. Without SERIAL, release everything that needs no confirmation"
         ),
     )
     disks.add_argument(
@@ -149,13 +145,13 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
         action="append",
         default=[],
         metavar="SERIAL",
-        help=tr("with --release: confirm the release of this disk (default: ask)"),
+        help=tr("confirm the release of this disk, with --release (default: ask)"),
     )
     disks.add_argument(
         "--read",
         default="",
         metavar="SERIAL",
-        help=tr("let root read every byte of this disk, to know whether it holds anything but zeros"),
+        help=tr("let root read every byte of this disk, to find non-zero data"),
     )
     disks.set_defaults(command="commands.disks:disks_command")
 
@@ -163,13 +159,13 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
 def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
     templates = commands.add_parser("templates", help=tr("list the data sets kept for copying"))
     templates.description = tr(
-        'Campaigns with data_set = "copied" load data once and copy it for every run. '
-        "It is kept in the cache folder or PGFOOTING_TEMPLATES, off the disks under test."
+        'Campaigns with data_set = "copied" load data once and copy it for every run. It is kept in the '
+        "cache folder or in PGFOOTING_TEMPLATES, not on the disks under test."
     )
     templates.add_argument(
         "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
     )
-    templates.add_argument("--json", action="store_true", help=tr("one object"))
+    templates.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     templates.set_defaults(command="commands.templates:templates_command")
 
 
@@ -180,14 +176,14 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         nargs="+",
         metavar="CAMPAIGN.toml|RECIPE",
         help=tr(
-            "a campaign file, or the name of a recipe (pgfooting recipes); several follow each "
-            "other; with --resume also the folder of a campaign"
+            "a campaign file, or the name of a recipe (pgfooting recipes); several run one after another. "
+            "With --resume also a campaign folder"
         ),
     )
     run.add_argument(
         "--quick",
         action="store_true",
-        help=tr("the quick variant of a recipe: little data, seconds of measuring"),
+        help=tr("measure the quick variant of a recipe: little data, runs of a few seconds"),
     )
     run.add_argument(
         "--disks",
@@ -196,16 +192,14 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         help=tr("spare disks for a recipe, in the order of its members; they are erased"),
     )
     add_servers(run)
-    _add_library_to_write(run, tr("library that gets the campaign's folder"))
+    _add_library_to_write(run, tr("library to create the campaign's folder in"))
     run.add_argument(
-        "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
+        "--progress", choices=("auto", "json", "none"), default="auto", help=tr("progress display")
     )
     run.add_argument(
         "--dry-run",
         action="store_true",
-        help=tr(
-            "only show what would be measured, how long it takes and how much it writes; nothing is started"
-        ),
+        help=tr("show the plan, its duration and the amount it would write, without starting anything"),
     )
     run.add_argument(
         "--when-done",
@@ -232,36 +226,36 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
     unfinished = commands.add_parser("unfinished", help=tr("list interrupted campaigns that can be resumed"))
-    unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    unfinished.add_argument("--json", action="store_true", help=tr("print a JSON array"))
     _add_library(unfinished)
     unfinished.set_defaults(command="commands.unfinished:unfinished_command")
 
 
 def _add_recipes(commands: argparse._SubParsersAction[Parser]) -> None:
     recipes = commands.add_parser(
-        "recipes", help=tr("the campaigns that ship with pgFooting, by the question they answer")
+        "recipes", help=tr("list the campaigns that ship with pgFooting, by the question they answer")
     )
     recipes.add_argument(
-        "recipe", nargs="?", default="", metavar="RECIPE", help=tr("everything about this one")
+        "recipe", nargs="?", default="", metavar="RECIPE", help=tr("recipe to describe (default: list all)")
     )
-    recipes.add_argument("--json", action="store_true", help=tr("an array of objects, or one"))
+    recipes.add_argument("--json", action="store_true", help=tr("print a JSON array, or one object"))
     recipes.set_defaults(command="commands.recipes:recipes_command")
 
 
 def _add_explanations(commands: argparse._SubParsersAction[Parser]) -> None:
-    doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
-    doctor.add_argument("--json", action="store_true", help=tr("one object"))
+    doctor = commands.add_parser("doctor", help=tr("show what works here, and why the rest does not"))
+    doctor.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     doctor.add_argument(
         "--options",
         nargs="?",
         const="all",
         metavar="FILESYSTEM",
-        help=tr("every option of a filesystem, or of all: effect, risk, and whether it is available here"),
+        help=tr("list the options of a filesystem, or of all: effect, risk and availability here"),
     )
     doctor.set_defaults(command="doctor.doctor:doctor_command")
 
-    manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
-    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
+    manual = commands.add_parser("manual", help=tr("list the manual's chapters, or print one"))
+    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("chapter to print"))
     manual.set_defaults(command="doctor.manual:manual_command")
 
 
@@ -294,7 +288,7 @@ def build_parser() -> Parser:
 
     listing = commands.add_parser(
         "list",
-        help=tr("list the runs of the library"),
+        help=tr("list the library's runs"),
         epilog=tr(
             "Words match anything known about a run. Fields are {fields}, and every key of a campaign file, "
             "option and setting, as in `list fs:xfs scale:250 recordsize:8KiB date:7d`."
@@ -302,34 +296,34 @@ def build_parser() -> Parser:
         + " "
         + tr("After `--` a minus excludes runs: `list -- fs:xfs -state:failed`."),
     )
-    listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
-    listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that match these"))
+    listing.add_argument("--json", action="store_true", help=tr("print a JSON array"))
     _add_library(listing)
     listing.set_defaults(command="commands.runs.show:list_command")
 
     show = commands.add_parser("show", help=tr("show one run: figures, phases, commands, facts"))
     show.add_argument("run", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
-    show.add_argument("--json", action="store_true", help=tr("one object"))
+    show.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     _add_library(show)
     show.set_defaults(command="commands.runs.show:show_command")
 
-    compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, what differs"))
+    compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, differences"))
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     written = compare.add_mutually_exclusive_group()
-    written.add_argument("--json", action="store_true", help=tr("one object"))
+    written.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     compare.add_argument(
         "--baseline",
         default="",
         metavar="NAME",
-        help=tr("configuration to compare with (default: the campaign's first; of files, the first file's)"),
+        help=tr("baseline configuration (default: the campaign's first, or that of the first file)"),
     )
     compare.add_argument(
         "--across",
         default="",
         metavar="CONDITION",
         help=tr(
-            "compare the levels of a condition, all else equal: scale, clients, rate, caches, protocol,"
-            " phases, duration, data or machine (default: the configurations of each condition)"
+            "compare the levels of this condition, all else equal (default: the configurations of each "
+            "condition). One of scale, clients, rate, caches, protocol, phases, duration, data or machine"
         ),
     )
     for option, direction in (("--rows", tr("down")), ("--columns", tr("across"))):
@@ -340,7 +334,11 @@ def build_parser() -> Parser:
             help=tr("the property shown {direction} in the tables, such as RAID").format(direction=direction),
         )
     compare.add_argument(
-        "--effect", type=percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
+        "--effect",
+        type=percent,
+        default=2.0,
+        metavar="PERCENT",
+        help=tr("smallest difference of interest, in percent (default: 2)"),
     )
     compare.add_argument(
         "--cut",
@@ -355,8 +353,8 @@ def build_parser() -> Parser:
         default=None,
         metavar="FILE",
         help=tr(
-            "write a campaign file that repeats them at 70 percent of the slowest one's TPS, so that "
-            "latencies can be compared"
+            "write a campaign file that repeats the runs at 70 percent of the slowest one's TPS, for "
+            "comparable latencies"
         ),
     )
     compare.add_argument(
@@ -365,15 +363,15 @@ def build_parser() -> Parser:
         default=None,
         metavar="PERCENT",
         help=tr(
-            "gate: two folders, each with the runs of three campaigns or more; exit status 0: the second is "
-            "not worse by more than this, 10: it is, 11: inconclusive"
+            "gate: compare two folders, each with the runs of three or more campaigns. Exit status: 0, not "
+            "worse by more than this; 10, worse; 11, inconclusive"
         ),
     )
-    compare.add_argument("--details", action="store_true", help=tr("show every run, however many"))
+    compare.add_argument("--details", action="store_true", help=tr("show all verdicts and all runs"))
     _add_library(compare)
     compare.set_defaults(command="commands.runs.compare:compare_command")
 
-    report = commands.add_parser("report", help=tr("write a PDF that says which configuration wins, and why"))
+    report = commands.add_parser("report", help=tr("write a PDF that shows which configuration wins and why"))
     add_report_arguments(report)
     _add_library(report)
     report.set_defaults(command="commands.runs.report:report_command")
@@ -396,14 +394,12 @@ def build_parser() -> Parser:
 
 def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> None:
     """Add the commands about other commands."""
-    completing = commands.add_parser(
-        "completion", help=tr("print what lets a shell complete commands and options")
-    )
+    completing = commands.add_parser("completion", help=tr("print the completion script for a shell"))
     completing.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=tr("bash, zsh or fish"))
     completing.set_defaults(command=lambda given: _completion(parser, given))
 
-    helping = commands.add_parser("help", help=tr("help for a command"))
-    helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("this one (default: all)"))
+    helping = commands.add_parser("help", help=tr("show the help of a command"))
+    helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("command to explain (default: all)"))
     helping.set_defaults(command=lambda given: _help(parser, given))
 
 
@@ -433,14 +429,14 @@ def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     """Add the command and return its parser."""
     parser = commands.add_parser("import", help=tr("import results: pgbench output, folders, CSV"))
     parser.description = tr(
-        "Makes run files from pgbench output and logs, benchmark folders, and tables of seconds (format: "
-        "resources/import/example.csv). Missing values are reported, never invented; the same files are not "
-        "imported twice."
+        "Creates run files from pgbench output and logs, benchmark folders, and per-second tables (format: "
+        "resources/import/example.csv). Missing values are reported, never invented. The same files are "
+        "not imported twice."
     )
     paths = tr("folder, log, output, table, or archive (tar, gz, bz2)")
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
-    _add_library_to_write(parser, tr("library that gets the runs"))
-    parser.add_argument("--json", action="store_true", help=tr("one object"))
+    _add_library_to_write(parser, tr("library to import the runs into"))
+    parser.add_argument("--json", action="store_true", help=tr("print one JSON object"))
     return parser
 
 
@@ -458,19 +454,19 @@ def add_report_arguments(parser: Parser) -> None:
     """Add the arguments of `report`."""
     parser.description = tr(
         "Writes a PDF with the answer on the first page; all facts and exact commands are attached. The same "
-        "runs and words give the same file."
+        "runs and options give the same file."
     )
     parser.epilog = tr(
-        ".html gives one web page that loads and executes nothing; .txt, or - for the terminal, the winning "
-        "setup as commands, fstab lines and settings, with measured effects."
+        ".html writes one web page without scripts or external content. .txt, or - for the terminal, "
+        "writes the winning setup as commands, fstab lines and settings, with measured effects."
     )
-    others = tr("the others are compared with the configuration of the first")
+    others = tr("the first run's configuration is the baseline")
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; {others}")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
     parser.add_argument(
         "--paper",
         choices=("a4", "letter"),
-        help=tr("paper size (default: from the preferences, else from the country)"),
+        help=tr("paper size (default: from the preferences, or by country)"),
     )
     add_report_options(parser)
     _add_common(parser)
@@ -479,8 +475,8 @@ def add_report_arguments(parser: Parser) -> None:
 def add_export_arguments(parser: Parser) -> None:
     """Add the arguments of `export`."""
     parser.description = tr(
-        "The ending of FILE chooses the format: .csv is one long table (run, name, t_s, phase, metric, "
-        "instance, unit, value); .png and .svg are common charts."
+        "The ending of FILE chooses the format. .csv is one long table (run, name, t_s, phase, metric, "
+        "instance, unit, value). .png and .svg show all runs in the same charts."
     )
     parser.epilog = tr(
         ".json is one object with format, version and all data of the run files (keys: app/export/runs.py)."

@@ -132,9 +132,9 @@ class Parser(argparse.ArgumentParser):
             message = tr("{option} must follow its command ({commands}).")
             sentence = message.format(option=option, commands=", ".join(having))
             raise UsageError(sentence, hint=self._usage())
-        message = tr("“{command}” has no option {option}; it has {known}.")
+        message = tr("“{command}” has no option {option}; its options are {known}.")
         if ":" in option:
-            message = tr("To exclude runs, write them after two dashes: {command} -- {option!q}.")
+            message = tr("To exclude runs, write the word after two dashes: {command} -- {option!q}.")
         sentence = message.format(command=self.prog, option=option, known=", ".join(self.listed_options))
         near = self._near_option(option)
         raise UsageError(_with(sentence, near), hint=self._usage())
@@ -157,10 +157,10 @@ class Parser(argparse.ArgumentParser):
         shown, known = str(value)[:_LONGEST], [str(each) for each in action.choices]
         near = did_you_mean(shown, known)
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            message = tr("There is no command “{word}”; commands are {known}.")
+            message = tr("There is no command “{word}”. Commands: {known}.")
             near = near or self._near_option(shown)
         else:
-            message = tr("{option} cannot be “{word}”; it is {known}.")
+            message = tr("{option} cannot be “{word}”. Allowed: {known}.")
         sentence = message.format(word=shown, known=", ".join(known), option=_name(action))
         raise UsageError(_with(sentence, near), hint=self._usage())
 

@@ -46,8 +46,8 @@ _NAME: Final = (CampaignField("name", Name(), ""),)
 DIMENSION_KEYS: Final = {
     "name": tr("Your name for the dimension; default: the last part of its key."),
     "key": tr("The key whose value changes: one of target, server or workload."),
-    "values": tr("The values of that key, each once; the first of each dimension is the baseline."),
-    "doubling": tr("Instead of values: first and last whole number of a doubling series."),
+    "values": tr("The values of that key, without duplicates. The baseline uses the first one."),
+    "doubling": tr("Instead of values: the first and last whole number of a doubling series."),
     "value": tr("Instead of a key: named tables, for values that change several keys or none."),
 }
 """Purpose of each key of a dimension; the recipe “example-matrix” has the same words (tested)."""
@@ -107,7 +107,7 @@ def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> Di
     if "value" in entry and name and not {"key", "values", "doubling"} & entry.keys():
         return _read_tables(reader, entry["value"], name, place)
     if "key" in entry and not {"values", "doubling", "value"} & entry.keys():
-        reader.problems.add(place / "values", tr("is missing: a dimension has at least one value."))
+        reader.problems.add(place / "values", tr("is missing: a dimension needs at least one value."))
     else:
         keys = ", ".join(key for key in _KEYS if key in entry) or tr("nothing")
         sentence = tr("has {given}; allowed is {forms}.")
@@ -179,7 +179,7 @@ def _doubled(reader: CampaignReader, entry: Mapping[str, Any], place: KeyPath) -
     except (InvalidValueError, ValueError):
         first, last = 1, 0
     if first > last:
-        allowed = tr("first and last whole number from {low} to {high}, such as [1, 64]")
+        allowed = tr("two whole numbers from {low} to {high}, first and last, such as [1, 64]")
         reader.problems.add(place / "doubling", refusal(raw, allowed.format(low=kind.low, high=kind.high)))
         return None
     return doubling(first, last)
@@ -233,7 +233,7 @@ def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyP
             return None
         table = reader.read_keys(entry, _NAME, at, elsewhere=(TARGET, *SECTIONS))
         if ("name",) not in table:
-            reader.problems.add(at / "name", tr("is missing: give it a name of its own."))
+            reader.problems.add(at / "name", tr("is missing: give it its own name."))
         partial = reader.read_partial(entry, at)
         if is_refused(partial) or ("name",) not in table or is_refused(table):
             return None
@@ -254,7 +254,7 @@ def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
     for number, each in enumerate(found, start=1):
         name = each.declared.name
         if names.setdefault(name, number) != number:
-            sentence = tr("“{name}” is also the name of number {other}; names must differ.")
+            sentence = tr("“{name}” is already the name of entry {other}; names must differ.")
             reader.problems.add(
                 KeyPath(f"dimension[{number}].name"), sentence.format(name=name, other=names[name])
             )
@@ -280,7 +280,7 @@ def _check_values(reader: CampaignReader, each: Dimension) -> None:
             sentence = tr("equals value number {other}; give each value once.")
             reader.problems.add(place, sentence.format(other=same))
         elif names.setdefault(value.name, number) != number:
-            sentence = tr("“{name}” is also the name of number {other}; names must differ.")
+            sentence = tr("“{name}” is already the name of entry {other}; names must differ.")
             message = sentence.format(name=printable(value.name), other=names[value.name])
             reader.problems.add(place, message)
 

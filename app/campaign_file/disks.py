@@ -155,31 +155,30 @@ def _in_bytes(name: str, value: OptionValue) -> OptionValue:
 
 
 _DEFAULT: Final = tr("{value} (default)")
-_DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")
+_DATA = tr("Full serial number or WWN of each disk, as “pgfooting disks” shows it, in member order.")
 _LEVEL = tr(
-    "How the disks are combined: striped for speed or mirrored for redundancy. Usable size is before "
-    "filesystem overhead."
+    "RAID: stripe for speed, mirror or parity for redundancy. Usable size is before filesystem overhead."
 )
-_FILESYSTEM = tr("The filesystem to create on them.")
-_PRESET = tr("A named set of options of that filesystem.")
+_FILESYSTEM = tr("The filesystem to create on the disks.")
+_PRESET = tr("A named set of filesystem options.")
 _OPTIONS = tr("Options that override the preset.")
 _PARTITION = tr(
-    "Size of the partition on each disk. Default: 16 GiB or four times the data per data disk, whichever is "
+    "Partition size on each disk. Default: 16 GiB or four times the data per data disk, whichever is "
     "larger, so runs can be interleaved quickly."
 )
 _CHUNK = tr("Chunk size of a striped md array.")
 _BITMAP = tr(
-    "Write-intent bitmap of a redundant md array: internal resynchronises faster after a crash, none writes "
-    "less."
+    "Write-intent bitmap of a redundant md array. With internal, it resynchronises faster after a crash; "
+    "with none, it writes less."
 )
 _SYNC = tr("Initial synchronisation of a redundant md array.")
 _SCHEDULER = tr(
-    "The order in which the kernel sends requests to the disks. Verified, and restored after the run unless "
-    "someone else changed it."
+    "Orders the kernel's requests to the disks. pgFooting verifies the setting and restores it after the "
+    "run, unless someone else changed it."
 )
 _READ_AHEAD = tr(
-    "How much the kernel reads ahead in sequential reads, on the disks and on md or btrfs above them; "
-    "restored after the run. ZFS has its own."
+    "The kernel's read-ahead for sequential reads, on the disks and on md or btrfs above them. pgFooting "
+    "restores it after the run. ZFS has its own."
 )
 _SEPARATE: Final = tr("Separate disks for the {what}, with the same keys as above.")
 _WAL = _SEPARATE.format(what="WAL")
@@ -187,8 +186,8 @@ _TABLES = _SEPARATE.format(what=tr("tables"))
 _INDEXES = _SEPARATE.format(what=tr("indexes"))
 _ZFS_LOG = tr("Log devices of a ZFS pool; several are mirrored.")
 _LIMIT = tr(
-    "Limit for PostgreSQL and pgbench together: makes a small data set larger than memory. These runs are "
-    "always labelled “memory-limited”."
+    "Memory limit for PostgreSQL and pgbench together, to make a small data set larger than memory. These "
+    "runs are always labelled “memory-limited”."
 )
 
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
@@ -221,7 +220,7 @@ GROUP_FIELDS: Final = (
         attribute="chunk_bytes",
         read_back=ReadBackBy.ROOT,
         fact=tr("chunk size"),
-        label=tr("C&hunk of the array (--chunk):"),
+        label=tr("Array c&hunk size (--chunk):"),
         placeholder=_DEFAULT.format(value="512 KiB"),
     ),
     CampaignField(
@@ -240,8 +239,8 @@ GROUP_FIELDS: Final = (
         EnumKind(tuple(InitialSync), InitialSync),
         _SYNC,
         read_back=ReadBackBy.NONE,
-        fact=tr("first synchronisation"),
-        label=tr("First &synchronisation (--assume-clean):"),
+        fact=tr("initial synchronisation"),
+        label=tr("Initial &synchronisation (--assume-clean):"),
         choices={
             "": _DEFAULT.format(value=tr("wait for it")),
             InitialSync.WAIT: tr("wait for it: the kernel first writes every block"),
@@ -336,7 +335,7 @@ DISK_FIELDS: Final = (
         _LIMIT,
         attribute="memory_limit_bytes",
         read_back=ReadBackBy.TARGET,
-        label=tr("&Memory of PostgreSQL and pgbench:"),
+        label=tr("&Memory for PostgreSQL and pgbench:"),
         placeholder=tr("no limit"),
         fact=tr("memory limit"),
         condition="machine",

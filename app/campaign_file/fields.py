@@ -91,40 +91,40 @@ class TargetTable:
 _MANUAL: Final = tr("PostgreSQL manual, {part}")
 _NAME = tr("Your name for this campaign or configuration.")
 _SEEDS = tr("Random seeds, one per repeat, the same for every configuration.")
-_ORDER_SEED = tr("The seed of a random order.")
+_ORDER_SEED = tr("The seed of the random order.")
 _BASELINE = tr("Benchmark each storage with fio and pg_test_fsync before the first run on it.")
-_ARC_MAX = tr("The ZFS cache limit (zfs_arc_max) that this campaign requires: checked, never set.")
+_ARC_MAX = tr("The ARC limit (zfs_arc_max) that this campaign requires; pgFooting checks but never sets it.")
 _REMARKS = tr("Notes on the result, stored in each run and shown when runs are compared.")
 _PATH = tr(
-    "An existing folder; to measure another disk, choose one there. Default: pgFooting's own folder, on the "
-    "disk of your home."
+    "An existing folder, for example on another disk to measure. Default: pgFooting's own folder in your "
+    "home folder."
 )
 _MEMORY = tr(
-    "Limit for data and WAL together; a run that would exceed it is ended. Default: what the data set needs."
+    "Limit for data and WAL together. A run that would exceed it is stopped. Default: what the data needs."
 )
 _CONNECTION = tr(
     "As for psql: host=… port=… user=…, service=… or postgresql://…, with sslmode and sslrootcert for TLS. "
-    "Never a password: libpq finds that in ~/.pgpass, the service or PGPASSWORD."
+    "Put the password in ~/.pgpass, the service file or PGPASSWORD, never here."
 )
 _ROOM = tr(
-    "Size limit for pgFooting's database there, because SQL cannot report free disk space: larger data sets "
-    "are refused, and a run that grows past it is stopped."
+    "Size limit for pgFooting's database there, because SQL cannot report free disk space. Larger data sets "
+    "are refused, and a run that grows past the limit is stopped."
 )
 _SSH = tr(
-    "The ssh name of the server's machine, reached without a prompt. A small read-only program there reports "
-    "its CPU, memory and disks."
+    "The ssh name of the server's machine; ssh must connect without a prompt. A small read-only program "
+    "there reports CPU, memory and disks."
 )
 _CHECKSUMS = tr(
-    "Verifies each page when it is read, at the cost of some CPU and WAL. Choose what your production uses."
+    "Verifies each page when it is read, at the cost of some CPU and WAL. Use your production setting."
 )
 _SETTINGS = tr(
     "Server settings that override the preset, as in postgresql.conf. PostgreSQL itself checks them before "
-    "the start."
+    "the campaign starts."
 )
-_SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
+_SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB per unit.")
 _RATE = tr(
-    "Transactions arrive at this rate even if the server falls behind; latency counts from arrival, and "
-    "speed is not compared if it keeps up. Default: as fast as possible."
+    "Transactions arrive at this rate even if the server falls behind, and latency counts from arrival. "
+    "Speed is not compared if the server keeps up. Default: as fast as possible."
 )
 
 CAMPAIGN_FIELDS: Final = (
@@ -132,7 +132,7 @@ CAMPAIGN_FIELDS: Final = (
         "name",
         Name(),
         _NAME,
-        label=tr("Name of the &campaign:"),
+        label=tr("&Campaign name:"),
     ),
     CampaignField(
         "repeats",
@@ -143,14 +143,14 @@ CAMPAIGN_FIELDS: Final = (
             "many; default: 10."
         ),
         source="Kalibera & Jones, 2013",
-        label=tr("Re&peats of each configuration:"),
+        label=tr("Re&peats per configuration:"),
     ),
     CampaignField(
         "design",
         EnumKind(tuple(Design), Design),
         tr(
-            "Fixed: the same number of runs for each, for published results. Sequential: unlikely winners "
-            "are dropped from round three on; needs two configurations with the same workload and no rate."
+            "Fixed gives each the same number of runs, for published results. Sequential drops unlikely "
+            "winners from round three on; it needs two configurations with the same workload and no rate."
         ),
         source="Kim & Nelson, 2001",
         label=tr("Design:"),
@@ -164,7 +164,7 @@ CAMPAIGN_FIELDS: Final = (
         FloatKind(0.1, 50),
         tr(
             "Sequential design only: the campaign ends when all remaining configurations are within this "
-            "percentage of each other; default: when one is left."
+            "percentage of each other. Default: when one is left."
         ),
         label=tr("Equally fast within (%):"),
         placeholder=tr("no limit"),
@@ -174,8 +174,8 @@ CAMPAIGN_FIELDS: Final = (
         "order",
         EnumKind(tuple(RunOrder), RunOrder),
         tr(
-            "Complete rounds with each configuration once: in random order, which periodic jobs cannot "
-            "follow, or AB BA, which cancels a slow drift but keeps the same neighbours."
+            "Each round runs every configuration once. Random order keeps periodic jobs from always hitting "
+            "the same one. AB BA cancels slow drift but keeps the same neighbours."
         ),
         source="Williams, 1949",
         label=tr("Order o&f the runs:"),
@@ -190,8 +190,8 @@ CAMPAIGN_FIELDS: Final = (
         "repeat_disturbed",
         IntKind(0, 1000),
         tr(
-            "Up to this many runs disturbed by other activity (never judged by speed) are repeated after "
-            "their round; the disturbed ones stay in the library."
+            "Maximum number of disturbed runs to repeat, each after its round. Speed never makes a run "
+            "“disturbed”. The disturbed runs stay in the library."
         ),
         label=tr("Disturbed runs a&gain, at most:"),
         placeholder=tr("none"),
@@ -200,8 +200,8 @@ CAMPAIGN_FIELDS: Final = (
         "time_budget",
         WholeSeconds(60, 30 * 86_400),
         tr(
-            "No run starts that is not expected to end within this time; after a complete round, only whole "
-            "rounds start. You can resume later."
+            "Time limit: a run starts only if it is expected to end in time. After a complete round, only "
+            "whole rounds start. You can resume later."
         ),
         attribute="time_budget_s",
         label=tr("Time b&udget:"),
@@ -241,7 +241,7 @@ TARGETS: Final = (
                 attribute="size_bytes",
                 label=tr("&At most:"),
                 placeholder=tr("what the data needs"),
-                fact=tr("most memory"),
+                fact=tr("maximum memory"),
             ),
         ),
     ),
@@ -262,14 +262,14 @@ TARGETS: Final = (
                 SizeKind(64 * MIB, 1024 * TIB),
                 _ROOM,
                 attribute="room_bytes",
-                label=tr("&Room for it:"),
+                label=tr("Limit fo&r the database size:"),
                 placeholder=tr("no limit"),
             ),
             CampaignField(
                 "ssh",
                 SshHost(),
                 _SSH,
-                label=tr("Its machine, b&y ssh:"),
+                label=tr("Observe the machine b&y ssh:"),
                 placeholder=tr("not observed"),
             ),
         ),
@@ -282,8 +282,8 @@ POSTGRESQL_FIELDS: Final = (
         "installation",
         InstallationName(),
         tr(
-            "The newest installed, a major version, or the folder of the programs. pgFooting starts its own "
-            "server from it, without TCP, and touches no other."
+            "The newest installed version, a major version, or the folder of the programs. pgFooting starts "
+            "its own server from it, without TCP, and changes no other server."
         ),
         read_back=ReadBackBy.SERVER,
         label=tr("&PostgreSQL:"),
@@ -292,8 +292,8 @@ POSTGRESQL_FIELDS: Final = (
         "preset",
         EnumKind(tuple(PRESETS)),
         tr(
-            "Settings with reasons, the same for all configurations, sized for the smallest "
-            "target. Your own settings override it."
+            "Settings with documented reasons, the same for all configurations and sized for the smallest "
+            "target. Your own settings override them."
         ),
         read_back=ReadBackBy.SERVER,
         label=tr("S&ettings from:"),
@@ -321,7 +321,7 @@ POSTGRESQL_FIELDS: Final = (
 )
 
 _PHASE_NAME = tr("Your name for this phase.")
-_TIMES = tr("How many times in a row it is run.")
+_TIMES = tr("Number of consecutive repetitions.")
 _BESIDE_PHASES: Final = tuple(each.name for each in BACKGROUND)
 _BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is not DoneBy.PROGRAM)
 _RATES: Final = FloatKind(0.01, 10_000_000)
@@ -331,8 +331,8 @@ _ONE_PHASE_FIELDS: Final = (
         "script",
         Scripts(),
         tr(
-            "A built-in script of pgbench, your own file, or a list of both with weights. TPC-B-like shows "
-            "the cost of flushes, select-only measures reads alone."
+            "A built-in pgbench script, your own file, or a weighted list of both. TPC-B-like shows the cost "
+            "of flushes; select-only measures only reads."
         ),
         attribute="scripts",
         label=tr("Script"),
@@ -342,15 +342,15 @@ _ONE_PHASE_FIELDS: Final = (
         "size",
         SizeKind(16 * MIB, 100 * TIB, DataSize),
         tr(
-            "Small (about 200 MB) fits into every cache and shows commits, medium is half the RAM, large "
-            "(twice the RAM) must be read from disk; or a size."
+            "Small, about 200 MB, stays in memory and shows commit cost. Medium is half the RAM. Large is "
+            "twice the RAM and is read from disk. Or give a size."
         ),
         instead_of="scale",
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
-        shown_as=titled(tr("size of the data")),
+        shown_as=titled(tr("data size")),
         placeholder="2 GiB",
-        fact=tr("size of the data"),
+        fact=tr("data size"),
         condition="scale",
     ),
     CampaignField(
@@ -371,7 +371,7 @@ _ONE_PHASE_FIELDS: Final = (
             "pgbench's own rows, mostly blanks, which compress about 30:1."
         ),
         source="btrfs, ZFS: zstd -3",
-        label=tr("Rows &can be compressed:"),
+        label=tr("Row &compressibility:"),
         words=ratio_words,
         choices={
             "": tr("pgbench's own, mostly blanks"),
@@ -380,7 +380,7 @@ _ONE_PHASE_FIELDS: Final = (
             "1.4": tr("1.4:1, random values: only headers and keys shrink"),
         },
         is_later=True,
-        fact=tr("rows can be compressed"),
+        fact=tr("row compressibility"),
         condition="data",
     ),
     CampaignField(
@@ -403,7 +403,7 @@ _ONE_PHASE_FIELDS: Final = (
         "clients",
         IntKind(1, 10_000),
         tr(
-            "Concurrent connections. More of them hide flush latency, because commits share flushes, until "
+            "Concurrent connections. More clients hide flush latency, because commits share flushes, until "
             "CPU or disks are saturated."
         ),
         label=tr("C&lients:"),
@@ -413,7 +413,7 @@ _ONE_PHASE_FIELDS: Final = (
         "threads",
         IntKind(1, 10_000),
         tr("pgbench's own threads, at most one per client. Default: half of the CPUs."),
-        label=tr("T&hreads of pgbench:"),
+        label=tr("pgbench t&hreads:"),
         placeholder=tr("half of the CPUs"),
         condition="clients",
     ),
@@ -421,12 +421,12 @@ _ONE_PHASE_FIELDS: Final = (
         "duration",
         WholeSeconds(1, 7 * 86_400),
         tr(
-            "Length of the measured phase. 30 seconds give a first look; for a verdict about disks use 15 "
-            "minutes or more, so that checkpoints are included."
+            "Length of the measured phase. 30 seconds give a first look. A verdict about disks needs 15 "
+            "minutes or more, to include checkpoints."
         ),
         attribute="duration_s",
         instead_of="transactions",
-        source=tr("measured: three checkpoint cycles"),
+        source=tr("pgFooting's own measurements (15 minutes are three checkpoint cycles)"),
         label=tr("M&easure for:"),
         placeholder="30s",
         fact=tr("measured time"),
@@ -446,8 +446,8 @@ _ONE_PHASE_FIELDS: Final = (
         "warmup",
         WholeSeconds(0, 86_400),
         tr(
-            "Runs before the measured phase, not counted: fills caches and writes the full pages of the "
-            "first checkpoint. Not available with cold caches."
+            "Runs before the measured phase and is not counted: fills caches and writes the first full-page "
+            "images. Not available with cold caches."
         ),
         attribute="warmup_s",
         label=tr("&Warm-up:"),
@@ -459,8 +459,8 @@ _ONE_PHASE_FIELDS: Final = (
         "caches",
         EnumKind(tuple(Caches), Caches),
         tr(
-            "Warm: as loading and warm-up leave them. Cold: the server restarts and its data leaves the OS "
-            "cache before each run; caches of disks, controllers or hosts remain."
+            "Warm: as loading and warm-up leave them. Cold: pgFooting restarts the server before each run "
+            "and evicts its data from the OS cache. Disk, controller and host caches remain."
         ),
         source="posix_fadvise(2), proc(5) drop_caches",
         label=tr("Cache&s at the start:"),
@@ -477,8 +477,8 @@ _ONE_PHASE_FIELDS: Final = (
         "protocol",
         EnumKind(tuple(Protocol), Protocol),
         tr(
-            "Prepared statements are planned once, as with most drivers and poolers. Simple sends text each "
-            "time, so parsing is measured too."
+            "Prepared parses each statement once and can reuse its plan, like applications that use "
+            "prepared statements. Simple sends text each time, so parsing and planning are measured too."
         ),
         source=_MANUAL.format(part="pgbench"),
         label=tr("Quer&y protocol:"),
@@ -524,21 +524,21 @@ _OF_PHASES: Final[dict[str, dict[str, Any]]] = {
         ),
         "source": _MANUAL.format(part="pgbench"),
     },
-    "transactions": {"label": tr("Or transactions of each client:")},
+    "transactions": {"label": tr("Or transactions per client:")},
 }
 """Columns of the workload's fields that differ in a phase."""
 
 PHASE_FIELDS: Final = (
-    CampaignField("name", Name(), _PHASE_NAME, label=tr("Name of the phase:")),
+    CampaignField("name", Name(), _PHASE_NAME, label=tr("Phase name:")),
     CampaignField("times", IntKind(1, 100), _TIMES, label=tr("Repetitions:"), placeholder="1"),
     CampaignField(
         "counts",
         BoolKind(),
         tr(
-            "Whether its figures are compared; a phase that only warms up is measured, kept and shown, but "
-            "not compared."
+            "If this is set, the figures of the phase are compared. A warm-up phase is measured, stored and "
+            "shown, but not compared."
         ),
-        label=tr("Its figures are compared"),
+        label=tr("Compare its figures"),
     ),
     *(
         replace(field, **(_AS_ABOVE | _OF_PHASES.get(field.name, {})))
@@ -549,8 +549,8 @@ PHASE_FIELDS: Final = (
         "rate",
         RateKind(_RATES),
         tr(
-            "Target rate: a number, or a share of what an earlier phase of the same run reached, such as 70 "
-            "% of reads, with the name of that phase."
+            "Target rate: a number, or a share of an earlier phase's TPS, such as 70 % of reads (the phase's "
+            "name)."
         ),
         label=tr("Rate (TPS), or a share of an earlier phase:"),
         placeholder=tr("as above, or 70 % of reads"),
@@ -558,7 +558,7 @@ PHASE_FIELDS: Final = (
     CampaignField(
         "maintenance",
         WorkNames(_BETWEEN_PHASES),
-        tr("Done once before the phase and all its repetitions, in this order."),
+        tr("Runs once before the phase and all its repetitions, in this order."),
         label=tr("Before the phase:"),
     ),
     CampaignField(
@@ -568,14 +568,14 @@ PHASE_FIELDS: Final = (
             "Runs in parallel with the phase: base backups (read and discarded), a scrub, or periodic "
             "snapshots (removed afterwards). Scrub and snapshots need spare disks with btrfs or ZFS."
         ),
-        label=tr("Beside the phase:"),
+        label=tr("In parallel with the phase:"),
         placeholder=tr("nothing"),
         source=_MANUAL.format(part="pg_basebackup"),
     ),
     CampaignField(
         "every",
         WholeSeconds(1, 86_400),
-        tr("With snapshots: the interval; the first is taken when the phase starts."),
+        tr("The interval between snapshots. The first is taken when the phase starts."),
         attribute="every_s",
         label=tr("Snapshot interval:"),
         placeholder="5 min",
@@ -583,10 +583,7 @@ PHASE_FIELDS: Final = (
     CampaignField(
         "max_rate",
         SizeKind(32 * KIB, GIB),
-        tr(
-            "Limits base backups to 32 KiB to 1 GiB per second (--max-rate). Default: as fast as disk and "
-            "server allow."
-        ),
+        tr("Limits base backups (--max-rate), from 32 KiB to 1 GiB per second. Default: no limit."),
         attribute="max_rate_bytes",
         label=tr("Base backup read limit per second:"),
         placeholder=tr("no limit"),
@@ -603,8 +600,8 @@ WORKLOAD_FIELDS: Final = (
         "phase",
         PHASES,
         tr(
-            "Phases measured one after the other on the same data in each run, such as select, TPC-B-like, "
-            "select again; each is compared separately. Default: one phase."
+            "Phases that each run measures one after the other on the same data, such as select, "
+            "TPC-B-like, select again. Each is compared separately. Default: one phase."
         ),
         attribute="phases",
         condition="phases",

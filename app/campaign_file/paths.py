@@ -66,7 +66,7 @@ def _read_bytes(path: Path, most_bytes: int) -> bytes:
         reason = getattr(err, "strerror", None) or str(err)
         raise UnreadableFileError(tr("cannot be read: {reason}").format(reason=reason)) from err
     if len(raw) > most_bytes:
-        sentence = tr("is larger than the {most} that are allowed")
+        sentence = tr("is larger than the allowed {most}")
         raise UnreadableFileError(sentence.format(most=format_size(most_bytes)))
     return raw
 
@@ -185,7 +185,7 @@ class ScriptFile(ValueKind):
     @override
     def allowed(self) -> str:
         most = format_size(SCRIPT_LIMIT_BYTES)
-        return tr("the name of a file with a pgbench script, at most {most}").format(most=most)
+        return tr("the path of a pgbench script file of at most {most}").format(most=most)
 
     @override
     def read(self, value: object, folder: Path) -> Script:
@@ -259,7 +259,7 @@ class Scripts(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("{script}, or a list of 1 to {most} such").format(
+        return tr("{script}, or a list of 1 to {most} of these").format(
             script=OneScript().allowed, most=SCRIPT_LIMIT
         )
 

@@ -51,7 +51,7 @@ class RateKind(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        sentence = tr('{number}, or a share of what an earlier phase reached, such as "70 % of reads"')
+        sentence = tr('{number}, or a share of an earlier phase\'s TPS, such as "70 % of reads"')
         return sentence.format(number=self.number.allowed)
 
     @override
@@ -152,7 +152,7 @@ class _OnePhase(ValueKind):
         unknown = tr("is not a known key; allowed are {known}.")
         given, faults = read_fields(value, self.fields, folder, unknown)
         if "name" not in given:
-            faults.append(Problem(".name", tr("is missing: give it a name of its own.")))
+            faults.append(Problem(".name", tr("is missing: give it its own name.")))
         faults += _beside_faults(given)
         if faults:
             raise InvalidValueError(*faults)
@@ -175,7 +175,7 @@ def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:
     kind = None if name is None else background(name)
     has_interval = kind is not None and kind.has_interval
     if has_interval and "every_s" not in given:
-        sentence = tr('is missing: say from one “{name}” to the next, such as every = "5 min".')
+        sentence = tr('is missing: set the time from one “{name}” to the next, such as every = "5 min".')
         yield Problem(".every", sentence.format(name=name))
     refused = "background" in given and name is None
     if "every_s" in given and not has_interval and not refused:
@@ -209,8 +209,8 @@ def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
 def _share_faults(share: RateShare, before: dict[str, WorkloadPhase], place: str) -> Iterator[Problem]:
     named = before.get(share.of)
     if named is None:
-        sentence = tr("“{name}” is not an earlier phase; {known}.")
-        known = tr("there is none") if not before else tr("there are {names}").format(names=", ".join(before))
+        sentence = tr("“{name}” is not an earlier phase ({known}).")
+        known = tr("there is none") if not before else tr("earlier: {names}").format(names=", ".join(before))
         yield Problem(f"{place}.rate", sentence.format(name=printable(share.of), known=known))
     elif named.rate is not None:
         sentence = tr("“{name}” has a rate itself, so its TPS are not its capacity.")

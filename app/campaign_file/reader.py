@@ -78,8 +78,8 @@ def design_problems(
     known = [each for each in configurations if each is not None]
     if known and len(known) == len(configurations) and not contests(known):
         sentence = tr(
-            "found “{design}”, which needs two configurations with the same workload and memory limit, and "
-            "without a rate."
+            "found “{design}”, which needs two or more configurations with the same workload and memory "
+            "limit, and no rate."
         )
         yield given.place, sentence.format(design=Design.SEQUENTIAL)
 
@@ -185,9 +185,7 @@ def _read_toml(text: str, source: str) -> dict[str, Any]:
         raise CampaignError(tr("{source} is empty; nothing was started.").format(source=source))
     dots = [line.count(".") for line in text.split("\n")]
     if sum(count**2 for count in dots) > _MOST_DOTS_SQUARED:
-        message = tr(
-            "{source}, line {line}: no campaign file has a key with so many parts. Nothing was started."
-        )
+        message = tr("{source}, line {line}: a key has too many parts. Nothing was started.")
         raise CampaignError(message.format(source=source, line=dots.index(max(dots)) + 1))
     try:
         return tomllib.loads(text)
@@ -291,7 +289,7 @@ class CampaignReader:
         if RECIPE in document:
             read_head(document[RECIPE], self.problems)
         if ("name",) not in top:
-            self.problems.add(KeyPath("name"), tr("is missing: give it a name of its own."))
+            self.problems.add(KeyPath("name"), tr("is missing: give it its own name."))
         name = top["name",].value if ("name",) in top else ""
         matrix = None
         if "dimension" in document or "exclude" in document:
@@ -382,7 +380,7 @@ class CampaignReader:
             return "", place, {}
         table = self.read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
         if ("name",) not in table:
-            self.problems.add(place / "name", tr("is missing: give it a name of its own."))
+            self.problems.add(place / "name", tr("is missing: give it its own name."))
         name = (table["name",].value or "") if ("name",) in table else ""
         place = KeyPath(place.path, configuration=name)
         return name, place, self.read_partial(entry, place)

@@ -63,7 +63,7 @@ def _threads_within_clients(layer: Stated) -> tuple[KeyPath, str] | None:
     most = clients.value if clients else Workload().clients
     if threads is None or threads.value is None or most is None or threads.value <= most:
         return None
-    sentence = tr("found {threads}; at most the number of clients is allowed, which is {clients}.")
+    sentence = tr("found {threads}, but at most the number of clients ({clients}) is allowed.")
     return threads.place, sentence.format(threads=threads.value, clients=most)
 
 
@@ -75,7 +75,7 @@ def _clients_within_connections(layer: Stated) -> tuple[KeyPath, str] | None:
     if most is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
         return None
     place = most.place / "max_connections"
-    sentence = tr("found {text}; at least the number of clients is needed, which is {clients}.")
+    sentence = tr("found {text}, but at least the number of clients ({clients}) is needed.")
     return place, sentence.format(text=text, clients=wanted)
 
 
@@ -248,7 +248,7 @@ def _fits_a_server_of_others(layer: Stated) -> tuple[KeyPath, str] | None:
     """Reject keys that need files, processes or the machine of a foreign server, instead of ignoring them."""
     if layer.target is None or not isinstance(layer.target.value, ServerTarget):
         return None
-    as_it_is = tr("does not apply to an existing server, which pgFooting does not change: remove it.")
+    as_it_is = tr("does not apply to an existing server, whose settings stay as they are: remove it.")
     no_class = tr(
         "found “{value}”, a share of this machine's memory; the server's memory is unknown, so give a size."
     )

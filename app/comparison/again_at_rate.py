@@ -47,7 +47,7 @@ def common_rate(comparison: RunComparison) -> float:
     if not rows:
         raise UsageError(tr("No run was completed, so there is no throughput to take a percentage of."))
     if all(row.load.at_a_rate and row.load.kept is not False for row in rows):
-        message = tr("These runs had a target rate: how fast the slowest could be is not known.")
+        message = tr("These runs had a target rate, so the capacity of the slowest is not known.")
         raise UsageError(message, hint=tr("Compare runs without a target rate."))
     slowest = min(row.mean.mean for row in rows if row.mean.mean is not None)
     return max(_LEAST_TPS, _rounded_down(AGAIN_SHARE * slowest))
@@ -107,7 +107,7 @@ def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
     with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
         metadata = run.metadata
     if isinstance(metadata.campaign_file, NotKnown):
-        message = tr("{name} was not run by pgFooting, so how to repeat it is not known.")
+        message = tr("pgFooting did not run {name}, so it does not know how to repeat it.")
         raise UsageError(message.format(name=group.name))
     source = tr("The campaign of {name}").format(name=group.name)
     campaign = parse_campaign(metadata.campaign_file, base_directory="/", source_name=source)

@@ -417,7 +417,7 @@ def _compared(run: RunFacts, name: str, index: int, left_out: str, cut_s: float)
         return replace(whole, tps=run.summary["tps"])
     shape = None if run.shape is None else run.shape.after(cut_s)
     if shape is None or shape.mean is None:
-        why = tr("nothing is left of it without the first {s:.0f} s").format(s=cut_s)
+        why = tr("it has no data after the first {s:.0f} s").format(s=cut_s)
         return replace(whole, left_out=why)
     try:
         figures = run.figures_after(cut_s) | {"tps": shape.mean}

@@ -241,7 +241,7 @@ def _axes(
     if columns or rows:
         names = ", ".join(one_line(each.name) for each in varied)
         raise UsageError(
-            tr("These runs have no table with the chosen rows and columns."),
+            tr("These runs have no table with these rows and columns."),
             hint=tr("Properties that differ: {names}.").format(names=names or tr("none")),
         )
     return None
@@ -584,8 +584,7 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
         dependence = find_dependence(matrix, of_columns=of_columns)
         if dependence is not None:
             sentence = tr(
-                "How much faster {first} is than {second} depends on the {factor}: {least} ({at}) to {most}"
-                " ({other})."
+                "{first}'s gain over {second} depends on the {factor}: {least} ({at}) to {most} ({other})."
             )
             (at, least), *_, (other, most) = dependence.ratios
             found.append(
@@ -625,7 +624,7 @@ def _ratio_words(ratio: float) -> str:
     if ratio >= _TIMES_FROM:
         return tr("{ratio:.1f} times as fast").format(ratio=ratio)
     percent = number_text(100 * (ratio - 1), "+.0f")
-    return tr("as fast") if percent in {"+0", "-0"} else f"{percent} %"
+    return tr("same speed") if percent in {"+0", "-0"} else f"{percent} %"
 
 
 def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
@@ -658,7 +657,7 @@ def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
 def _difference_words(found: CellComparison) -> str:
     """Return a difference with its interval, or why it has none; those of the cells if it depends on them."""
     if found.depends and found.least and found.most:
-        sentence = tr("{range}, depends on the row")
+        sentence = tr("{range}, depending on the row")
         return sentence.format(range=format_range(found.least, found.most))
     few = (tr("too few campaigns"), tr("too few runs"))
     interval = format_interval(found.comparison) or few[found.sets is None]

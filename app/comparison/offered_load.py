@@ -177,12 +177,11 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
                 "show the capacity"
             )
         return ""
-    sentence = tr("throughput is not compared, the target rates differ: {first}; {other}")
+    sentence = tr("throughput is not compared, because the target rates differ ({first}; {other})")
     if first.load == other.load:
         if first.load.share is not None:
             return tr(
-                "throughput is not compared: each target rate is a share of what that configuration reached "
-                "itself"
+                "throughput is not compared: each target rate is a share of that configuration's own TPS"
             )
         return tr("throughput is not compared: the target rates are not known")
     return sentence.format(
@@ -192,7 +191,7 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
 
 def _load_words(load: OfferedLoad) -> str:
     if load.kind is LoadKind.CLOSED:
-        return tr("as fast as the clients could")
+        return tr("without a target rate")
     if load.kind is LoadKind.NOT_KNOWN:
         return tr("not known")
     sentence = tr("at an unknown rate")

@@ -81,7 +81,7 @@ class Reservation:
         sentences = [_value_words(value) for value in self.values]
         match self.code:
             case ReservationCode.OTHER_PHASE:
-                return tr("another phase decided how often each ran")
+                return tr("another phase determined the number of runs of each")
             case ReservationCode.LEFT_OUT:
                 return tr("{weak}: excluded").format(weak=sentences[0])
             case ReservationCode.NOT_RANKED:
@@ -128,7 +128,7 @@ def _weak_words(found: WeakRuns) -> str:
             sentence = tr("it is not known whether the run was disturbed")
         parts.append(sentence.format(count=len(unknown), runs=runs))
     if unseen:
-        sentence = tr("most data of {count} of {runs} runs is missing ({why})")
+        sentence = tr("{count} of {runs} runs lack most of their data ({why})")
         parts.append(sentence.format(count=len(unseen), runs=runs, why=unseen[0]))
     return tr(", and ").join(parts)
 
@@ -206,7 +206,7 @@ def why_aside(run: RunFacts) -> str:
         return tr("it was disturbed ({how})").format(how=how_disturbed([run]))
     if unseen := describe_unseen(run.shape):
         return tr("most of its data is missing ({why})").format(why=unseen)
-    return tr("it is not known whether it was disturbed ({why})").format(why=run.disturbances.not_known)
+    return tr("whether the run was disturbed is not known ({why})").format(why=run.disturbances.not_known)
 
 
 def how_disturbed(runs: Sequence[RunFacts]) -> str:
@@ -216,7 +216,7 @@ def how_disturbed(runs: Sequence[RunFacts]) -> str:
         for each in run.disturbances.found:
             amounts.setdefault(each.kind, []).append(each.amount)
     sentences = [disturbance_words(kind, tuple(amounts[kind])) for kind in DisturbanceKind if kind in amounts]
-    return "; ".join(sentences[:_MOST_KINDS]) or tr("their files say so")
+    return "; ".join(sentences[:_MOST_KINDS]) or tr("according to their files")
 
 
 def count_words(disturbed: int, runs: int) -> str:

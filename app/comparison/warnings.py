@@ -68,7 +68,7 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
 
 def _of_cut(cut_s: float) -> Iterator[str]:
     if cut_s:
-        sentence = tr("The first {time} of every run is excluded from the comparison, as chosen.")
+        sentence = tr("The first {time} of every run is excluded from the comparison, as specified.")
         yield sentence.format(time=format_duration(round(cut_s)))
 
 
@@ -85,8 +85,8 @@ def _of_conditions(comparison: RunComparison) -> Iterator[str]:
         yield sentence.format(name=CONDITION_WORDS[comparison.asked])
     if len(comparison.parts) > 1:
         sentence = tr(
-            "The runs have {count} conditions, such as transactions or scale. TPS are compared within each"
-            " condition only."
+            "The runs have {count} conditions, such as transactions or scale. TPS are compared within each "
+            "condition only."
         )
         yield sentence.format(count=len(comparison.parts))
 
@@ -154,7 +154,7 @@ def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
         known = [value for value in values if value != tr("none")]
         if len(known) > 1:
             words = ", ".join(one_line(value)[:_LONGEST] for value in known)
-            sentence = tr("Not the same for all runs: {topic}: {name} ({values}).")
+            sentence = tr("Not the same for all runs: {topic}, {name} ({values}).")
             if key[1] == IDENTIFIER:
                 sentence = tr(
                     "The servers are different PostgreSQL clusters, or one was recreated ({values})."
@@ -201,8 +201,8 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
         return
     if lacking and not anchors.references:
         sentence = tr(
-            "The runs are from different campaigns and were not interleaved. Whatever changed between the"
-            " campaigns is part of every difference, so there is no verdict between them."
+            "The runs are from different campaigns and were not interleaved. Changes between the campaigns "
+            "are part of every difference, so there is no verdict between them."
         )
         yield sentence if anchors.disagreeing else f"{sentence} {_way_out(comparison)}"
     elif lacking:
@@ -221,8 +221,8 @@ def _way_out(comparison: RunComparison) -> str:
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
     more = tr(
-        "If a server's storage is recreated between campaigns, take a second server on this machine, whose "
-        "storage stays, as that configuration; see “{command} recipes lentfer-2009”."
+        "If a server's storage is recreated between campaigns, use a second, unchanged server on its machine "
+        "as that configuration. See “{command} recipes lentfer-2009”."
     )
     return f"{way_out} {more.format(command=CALLED)}"
 
@@ -232,7 +232,7 @@ def _of_sources(comparison: RunComparison) -> Iterator[str]:
     foreign = [run.name for run in comparison.runs if IMPORTED in {kind for kind, _ in run.facts.marks}]
     if foreign and len(foreign) < len(comparison.runs):
         sentence = tr(
-            "Imported, not measured by pgFooting: {names}. What their files do not contain may differ too."
+            "Imported, not measured by pgFooting: {names}. Details missing from their files may differ too."
         )
         yield sentence.format(names=some(foreign, _MOST_NAMES))
 
@@ -340,7 +340,7 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
         names.setdefault(bottleneck.cause, []).append(group.name_in_sentences)
     if len(names) == 1:
         [cause] = names
-        return tr("Bottleneck of all: {cause}.").format(cause=CAUSES[cause])
+        return tr("Common bottleneck: {cause}.").format(cause=CAUSES[cause])
     parts = [f"{some(names[cause], _CAUSES_NAMED)}: {CAUSES[cause]}" for cause in Cause if cause in names]
     return tr("Bottlenecks: {parts}.").format(parts="; ".join(parts))
 

@@ -233,7 +233,7 @@ def describe_unranked(
         )
     ]
     if ratio > 1 and cost:
-        sentences.append(tr("This is what {cost} costs").format(cost=cost))
+        sentences.append(tr("This is the cost of {cost}").format(cost=cost))
     if not is_reported:
         why = because or tr("a verdict needs {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
         if not because and interval is not None:
@@ -305,7 +305,9 @@ def _describe_difference(
         interval=with_level(ends(ratio, interval), interval, comparisons), **names
     )
     if comparison.equivalent:
-        message += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
+        message += tr(", less than the smallest difference of interest ({effect:g} %)").format(
+            effect=comparison.effect * 100
+        )
     return message
 
 
@@ -343,7 +345,7 @@ def _describe_more_runs(comparison: Comparison) -> str:
     if wanted > comparison.effect:
         difference = tr("the measured difference")
     if comparison.more_runs is None:
-        return tr("Detecting {difference} would take more than 10 000 runs of each").format(
+        return tr("Detecting {difference} would take more than 10,000 runs of each").format(
             difference=difference
         )
     sentence = tr("Detecting {difference} needs about {more} more of each")

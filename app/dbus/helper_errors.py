@@ -137,7 +137,7 @@ def _rule_hint(user: str) -> str:
 
 _VERDICTS: Final = {
     "denied": (
-        tr("The polkit rules of this machine do not let you erase disks."),
+        tr("This machine's polkit rules do not let you erase disks."),
         tr("Ask its administrator to allow you the action org.pgfooting.helper.erase."),
     ),
     "challenge": (
@@ -181,7 +181,7 @@ _BUSY: Final = {
         tr("Answer or close it first; it closes by itself after five minutes."),
     ),
     "called-off": (
-        tr("The disk was not read to its end, because a campaign started to use it."),
+        tr("The disk was not read completely, because a campaign started to use it."),
         tr("Read it again when the campaign has ended."),
     ),
     "overtaken": (
@@ -196,11 +196,11 @@ _BUSY: Final = {
 """Sentence and hint by the text of Busy; all but the first are sent before anything is touched."""
 
 _CANNOT: Final = {
-    "no-cgroup2": tr("control groups of version 2 are not mounted"),
-    "read-only": tr("the files of the kernel are read-only here, as in a container"),
-    "no-controller": tr("the control groups here have no memory controller"),
+    "no-cgroup2": tr("cgroup v2 is not mounted"),
+    "read-only": tr("the kernel's control files are read-only here, as in a container"),
+    "no-controller": tr("cgroup v2 has no memory controller here"),
     "systemd": tr("systemd refused"),
-    "not-counted": tr("the kernel does not count what is written to this disk (queue/iostats, diskseq)"),
+    "not-counted": tr("the kernel does not count writes to this disk (queue/iostats, diskseq)"),
     "no-maintenance": tr("no filesystem of this storage supports this"),
     "not-mounted": tr("something else is mounted on the storage"),
 }
@@ -209,7 +209,7 @@ _CANNOT: Final = {
 def _refused_disks(text: str) -> FootingError:
     lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
     message = tr("The helper refuses these disks:") + f"\n{lines}\n{NOTHING_TOUCHED}"
-    hint = tr("“pgfooting disks” shows the reason for each disk, and what would make it spare.")
+    hint = tr("“pgfooting disks” shows the reason for each disk, and the remedy.")
     return DiskRefusedError(message, hint=hint)
 
 
@@ -327,8 +327,8 @@ def lost(reason: str = "") -> HelperLostError:
     if reason:
         message = f"{message} ({reason[:200]})"
     hint = tr(
-        "What it created is removed when it starts again: by the running campaign, "
-        "“pgfooting disks --release”, the wizard's disk page, or the next boot."
+        "When the helper starts again, it removes what it created. The running campaign, “pgfooting disks "
+        "--release”, the wizard's disk page or the next boot starts it."
     )
     return HelperLostError(message, hint=hint)
 
@@ -349,7 +349,7 @@ def _does_not_start() -> NoHelperError:
 
 def _still_starts() -> HelperStartsError:
     message = tr("The helper did not start in the time that the system bus allows.")
-    hint = tr("Try again: it may be running. Otherwise see its journal: journalctl -u pgfooting-helper")
+    hint = tr("Try again (it may be running). Otherwise see its journal: journalctl -u pgfooting-helper")
     return HelperStartsError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 

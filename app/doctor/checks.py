@@ -115,7 +115,7 @@ def is_kept(disk: Disk) -> bool:
 
 def kept_words(disk: Disk) -> str:
     """Return how a kept disk is released."""
-    sentence = tr("In use by pgFooting or left behind by it. To release what was left: {command}")
+    sentence = tr("In use by pgFooting or left behind by it. To release disks left behind: {command}")
     return sentence.format(command=release_command(disk))
 
 
@@ -155,7 +155,7 @@ def examine_machine(support: Support, progress: DiskProgress = ignore_progress) 
     """
     commands: list[CommandOutcome] = []
     checks = [
-        Check("left-over", None, event.text, tr("See what is left; pgFooting tries again at its next start."))
+        Check("left-over", None, event.text, tr("pgFooting tries to remove the rest at its next start."))
         for event in sweep_abandoned()
     ]
     try:
@@ -182,7 +182,7 @@ def examine_machine(support: Support, progress: DiskProgress = ignore_progress) 
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    disks = tr("Only spare disks need the lines from here on.")
+    disks = tr("The following lines matter only for spare disks.")
     return [
         *checks,
         baseline_check(),
@@ -267,7 +267,7 @@ def qt_checks() -> list[Check]:
             check_window_packages,
             window_error,
             libraries,
-            tr("Everything for the window is installed; the screen's libraries are checked when it starts."),
+            tr("Everything for the window is installed; the display libraries are checked when it starts."),
         ),
         _qt_check(
             "reports",
@@ -309,7 +309,7 @@ def helper_check() -> Check:
     except FootingError as error:
         message = error.message.removesuffix(NOTHING_TOUCHED).strip()
         return Check("disks", works=False, message=message, hint=error.hint)
-    message = tr("The helper {version} answers; pgfooting disks says which disks are spare.")
+    message = tr("The helper {version} answers; pgfooting disks shows which disks are spare.")
     message = message.format(version=version.program)
     if not service_presence(POLKIT).there:
         sentence = tr(
@@ -402,7 +402,7 @@ def _filesystem_check(spec: FilesystemSpec, support: Support, shared: Sequence[R
     message = _names(works)
     if len(works) < len(spec.levels):
         lacking = _names([level for level in spec.levels if level not in works])
-        message = tr("{levels}; not {lacking}: see {assembler}").format(
+        message = tr("{levels}; {lacking} unavailable (see {assembler})").format(
             levels=message, lacking=lacking, assembler=spec.several.value
         )
     return Check(spec.id, works=True, message=message)

@@ -164,8 +164,8 @@ def _what(looked: InspectionReport) -> str:
     text = tr("Both ends ({edge} each) and {places} samples of {piece} were checked; all are zero.")
     if looked.released_s:
         text = tr(
-            "Both ends ({edge} each) and {places} random samples of {piece} are unchanged since pgFooting "
-            "released the disk on {time}, or zero. It still holds old benchmark data."
+            "Both ends ({edge} each) and {places} random samples of {piece} are zero or unchanged since "
+            "the release on {time}. The disk still holds old benchmark data."
         )
     return text.format(
         edge=format_size(looked.edge_bytes),
@@ -237,7 +237,7 @@ def unreleased_words(item: UnreleasedItem) -> str:
     if item.serial:
         name = tr("{name} (serial number {serial})").format(name=name, serial=item.serial)
     sentence = tr("{name} could not be released.").format(name=name)
-    last = tr("It stays in the helper's journal and is not spare until then.")
+    last = tr("It stays in the helper's journal and is not spare until it is released.")
     return " ".join(filter(None, (sentence, _stopped(item.reason), _stopped(item.remedy), last)))
 
 

@@ -143,7 +143,7 @@ def _unless_needed(metric: str) -> Callable[[MeasuredActivity], float]:
 
     def mean(activity: MeasuredActivity) -> float:
         if activity.needs_memory:
-            raise _NotReported(tr("the run itself needed more memory than available"))
+            raise _NotReported(tr("the run itself needed more memory than was available"))
         return activity.mean(metric)
 
     return mean
@@ -219,7 +219,7 @@ _ALL: Final = (
         1.0,
         AmountUnit.PERCENT,
         # steal in /proc/stat; the smallest loss that five repeats with 1 % variation can detect
-        tr("the hypervisor took {amount} of the CPU time for other machines"),
+        tr("the hypervisor took {amount} of the CPU time (steal)"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.MEMORY_PRESSURE,

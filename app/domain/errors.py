@@ -219,7 +219,7 @@ class InternalError(FootingError):
     @classmethod
     def of(cls, error: BaseException) -> InternalError:
         """Return the error for an unexpected exception."""
-        message = tr("pgFooting made a mistake ({kind}: {error}). What was measured until then is kept.")
+        message = tr("pgFooting made a mistake ({kind}: {error}). Data measured so far is kept.")
         hint = tr("Please report it; PGFOOTING_LOG=debug shows where it happened.")
         return cls(message.format(kind=type(error).__name__, error=error), hint=hint)
 

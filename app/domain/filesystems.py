@@ -36,7 +36,7 @@ SOURCE_2022: Final = "Vondra 2022"
 
 DUMPE2FS: Final = Program("dumpe2fs", "e2fsprogs")
 
-NOATIME: Final = PresetValue("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
+NOATIME: Final = PresetValue("atime", "noatime", tr("reads never set atime"), "mount(8); 2011; Vondra 2016")
 NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
 ONLINE_DISCARD: Final = PresetValue("discard", True, tr("as published"), SOURCE_2016)
 
@@ -72,7 +72,7 @@ EXT4: Final = described(
                 PresetValue(
                     "barrier",
                     True,
-                    tr("stated: commits survive a power cut"),
+                    tr("explicit, so commits survive a power cut"),
                     "manual 28.1; ext4.rst; Vondra 2016",
                 ),
             ),
@@ -124,7 +124,7 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("barrier",),
         lambda it: it.options.get("barrier") is False and (it.kernel() or (0,)) >= (4, 19),
-        tr("XFS: “nobarrier” was removed in Linux 4.19; XFS always flushes. Remove the option for XFS."),
+        tr("XFS's “nobarrier” was removed in Linux 4.19, and XFS always flushes. Remove the option for XFS."),
         "xfs.rst, “Removed Mount Options”; tested",
     ),
     ConflictRule(
@@ -304,10 +304,10 @@ BTRFS: Final = described(
                 PresetValue(
                     "atime",
                     "noatime",
-                    tr("each new access time copies metadata; reading is much faster without it"),
+                    tr("each new access time copies metadata, which slows reads down"),
                     "btrfs(5); 2011",
                 ),
-                PresetValue("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
+                PresetValue("autodefrag", False, tr("it does not suit large databases"), "btrfs(5)"),
                 *_NEW_WAL_FILES,
             ),
         ),
@@ -377,14 +377,14 @@ ZFS: Final = described(
                 PresetValue(
                     "ashift",
                     12,
-                    tr("SSDs often claim 512-byte sectors and have larger ones"),
+                    tr("SSDs often report 512-byte sectors but use larger ones"),
                     "zpoolprops(7)",
                 ),
                 PresetValue(
                     "recordsize", 32 * KIB, tr("better than 8 KiB with lz4 for most databases"), "zfs docs"
                 ),
                 PresetValue("compression", "lz4", tr("costs little CPU and saves writes"), "zfs docs"),
-                PresetValue("atime", "noatime", tr("reading never writes"), "zfsprops(7); Vondra 2022"),
+                PresetValue("atime", "noatime", tr("reads never set atime"), "zfsprops(7); Vondra 2022"),
                 PresetValue("logbias", "latency", tr("“throughput” fragments small updates"), "zfs docs"),
                 *_COPY_ON_WRITE,
             ),
@@ -419,8 +419,8 @@ ZFS: Final = described(
         UnsupportedOption(
             "barrier",
             tr(
-                "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is "
-                "worse: it loses commits even with PLP."
+                "ZFS flushes the disk's write cache, and no pool or dataset option turns that off. "
+                "sync=disabled is worse: it loses commits even with PLP."
             ),
             "zfsprops(7); zfs(4)",
         ),
@@ -466,7 +466,7 @@ _F2FS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 F2FS: Final = described(
     f2fs.F2FS,
     option_texts.F2FS,
-    good_for=tr("Made for flash: appends instead of overwriting. No checksums of data."),
+    good_for=tr("Made for flash: appends instead of overwriting. No data checksums."),
     programs=(
         Program("mkfs.f2fs", "f2fs-tools", Component("f2fs-tools")),
         Program("dump.f2fs", "f2fs-tools"),
@@ -502,7 +502,7 @@ F2FS: Final = described(
             tr("f2fs always uses lazy timestamps; it accepts nolazytime and ignores it."),
             "tested (Linux 6.1)",
         ),
-        UnsupportedOption("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
+        UnsupportedOption("checksum", tr("f2fs has no data checksums."), "f2fs.rst"),
     ),
     kernel_threads=KernelThreads("f2fs", r"f2fs"),
     rules=_F2FS_RULES,
@@ -529,7 +529,7 @@ EXT3: Final = described(
             (
                 NOATIME,
                 PresetValue(
-                    "barrier", True, tr("stated: commits survive a power cut"), "manual 28.1; ext4.rst"
+                    "barrier", True, tr("explicit, so commits survive a power cut"), "manual 28.1; ext4.rst"
                 ),
             ),
         ),
@@ -565,7 +565,7 @@ REISERFS: Final = described(
             "manual 28.1; 2011; Vondra 2016",
             (
                 NOATIME,
-                PresetValue("barrier", True, tr("stated: commits survive a power cut"), "manual 28.1"),
+                PresetValue("barrier", True, tr("explicit, so commits survive a power cut"), "manual 28.1"),
             ),
         ),
         FilesystemPreset("2016", "FOSDEM 2016: defaults", SOURCE_2016),

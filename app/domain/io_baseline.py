@@ -292,13 +292,13 @@ FLUSH_WORDS: Final = {
     FlushVerdict.UNKNOWN: "",
     FlushVerdict.AS_EXPECTED: "",
     FlushVerdict.PROTECTED_OR_NOT_FLUSHING: tr(
-        "Such drives are not this fast without power-loss protection: either it is protected or it does not "
-        "flush. Find out which."
+        "Drives of this kind flush this fast only with power-loss protection, or if they ignore flushes. "
+        "Find out which applies."
     ),
     FlushVerdict.NO_VOLATILE_CACHE: tr(
         "The drive reports no volatile cache, so the kernel sends it no flushes: durable if that is true."
     ),
-    FlushVerdict.VIRTUAL: tr("A virtual disk: pgFooting cannot see what the host does with a flush."),
+    FlushVerdict.VIRTUAL: tr("A virtual disk: pgFooting cannot see how the host handles a flush."),
     FlushVerdict.LOOP: tr("A loop device: the flushes go to a file on another disk."),
 }
 """Remark on the rate of flushes; empty for none."""

@@ -55,7 +55,7 @@ class Maintenance:
 
 
 CHECKPOINT: Final = Maintenance(
-    "checkpoint", tr("checkpoint of the server"), DoneBy.SERVER, LONG_S, statement="CHECKPOINT"
+    "checkpoint", tr("server checkpoint"), DoneBy.SERVER, LONG_S, statement="CHECKPOINT"
 )
 VACUUM: Final = Maintenance(
     "vacuum", tr("vacuum of all tables"), DoneBy.SERVER, LONG_S, statement="VACUUM (ANALYZE)"
@@ -72,11 +72,9 @@ BTRFS_BALANCE: Final = Maintenance("btrfs-balance", tr("btrfs balance"), DoneBy.
 BTRFS_SCRUB: Final = Maintenance("btrfs-scrub", tr("btrfs scrub"), DoneBy.ROOT, LONG_S, ("btrfs",))
 ZPOOL_TRIM: Final = Maintenance("zpool-trim", tr("pool trim"), DoneBy.ROOT, LONG_S, ("zfs",))
 ZPOOL_SCRUB: Final = Maintenance("zpool-scrub", tr("pool scrub"), DoneBy.ROOT, LONG_S, ("zfs",))
-SNAPSHOT: Final = Maintenance(
-    "snapshot", tr("snapshot of the filesystem"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs")
-)
+SNAPSHOT: Final = Maintenance("snapshot", tr("filesystem snapshot"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs"))
 REMOVE_SNAPSHOTS: Final = Maintenance(
-    "remove-snapshots", tr("removal of the snapshots"), DoneBy.ROOT, LONG_S, ("btrfs", "zfs")
+    "remove-snapshots", tr("snapshot removal"), DoneBy.ROOT, LONG_S, ("btrfs", "zfs")
 )
 
 MAINTENANCE: Final = (

@@ -22,7 +22,7 @@ SESSION_GROUPS: Final = (
     *("running", "for_client", "for_wal", "for_data", "for_locks", "for_internals", "for_others"),
 )
 """What sessions wait for: the metrics ``sessions.*``."""
-LOCKS: Final = tr("locks of rows and tables")
+LOCKS: Final = tr("row and table locks")
 INTERNALS: Final = tr("locks inside the server")
 DATA_FILES: Final = tr("data files")
 WAITED_FOR: Final = {
@@ -87,7 +87,7 @@ _STAT: Final = "/proc/stat"
 _CPUFREQ: Final = "/sys/devices/system/cpu/cpuN/cpufreq"
 _PID: Final = "/proc/PID/stat"
 _BLOCK: Final = "/sys/block/DEVICE/stat"
-_CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks or those under the folder")
+_CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the selected disks or those under the folder")
 _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = "pg_stat_io (16+), object <> 'wal'"
 
@@ -152,7 +152,7 @@ _CPU: Final = (
         "cpu.iowait",
         tr("Idle with I/O outstanding (iowait)"),
         "cores",
-        tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable; see pressure"),
+        tr("/proc/stat; idle time that the kernel itself calls unreliable; see pressure"),
     ),
     Metric("cpu.steal", tr("CPU taken by the hypervisor (steal)"), "cores", _STAT, Direction.LOWER),
     Metric(
@@ -164,8 +164,8 @@ _CPU: Final = (
     ),
     Metric("cpu.frequency", tr("Mean CPU frequency"), "MHz", _CPUFREQ, Direction.HIGHER),
     Metric("cpu.frequency_limit", tr("Mean CPU frequency limit"), "MHz", _CPUFREQ, Direction.HIGHER),
-    Metric("process.cpu_user", tr("User CPU of a program"), "cores", _PID),
-    Metric("process.cpu_system", tr("System CPU of a program"), "cores", _PID),
+    Metric("process.cpu_user", tr("User CPU by program"), "cores", _PID),
+    Metric("process.cpu_system", tr("System CPU by program"), "cores", _PID),
     Metric(
         "process.pgbench_share",
         tr("pgbench: share of its threads' CPU"),
@@ -242,7 +242,7 @@ _BTRFS: Final = "/sys/fs/btrfs/UUID/commit_stats"
 _FILESYSTEMS: Final = (
     Metric(
         "array.missing_members",
-        tr("Members missing from an array"),
+        tr("Missing array members"),
         "disks",
         _MD,
         Direction.LOWER,
@@ -263,13 +263,13 @@ _FILESYSTEMS: Final = (
         _MD,
         absent_is_zero=True,
     ),
-    Metric("zfs.arc_size", tr("Size of the ARC"), "B", _ARC),
-    Metric("zfs.arc_target", tr("Target size of the ARC"), "B", _ARC),
-    Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", _ARC),
-    Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", _ARC, Direction.LOWER),
+    Metric("zfs.arc_size", tr("ARC size"), "B", _ARC),
+    Metric("zfs.arc_target", tr("ARC target size"), "B", _ARC),
+    Metric("zfs.arc_hits", tr("ARC hits"), "1/s", _ARC),
+    Metric("zfs.arc_misses", tr("ARC misses"), "1/s", _ARC, Direction.LOWER),
     Metric(
         "zfs.arc_demand_data_misses",
-        tr("Misses in the ARC") + " (demand data)",
+        tr("ARC misses") + " (demand data)",
         "1/s",
         _ARC,
         Direction.LOWER,
@@ -278,7 +278,7 @@ _FILESYSTEMS: Final = (
     Metric("zfs.writes", titled(tr("writes")) + " (ZFS)", "1/s", _DATASET),
     Metric("zfs.read_bytes", titled(tr("read")) + " (ZFS)", "B/s", _DATASET),
     Metric("zfs.write_bytes", titled(tr("written")) + " (ZFS)", "B/s", _DATASET),
-    Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", _ZIL),
+    Metric("zfs.log_commits", tr("Intent log commits"), "1/s", _ZIL),
     Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", _ZIL),
     Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", _ZIL),
     Metric("btrfs.commits", tr("Commits") + " (btrfs)", "1/s", _BTRFS),
@@ -291,7 +291,7 @@ _FILESYSTEMS: Final = (
     ),
     Metric(
         "btrfs.device_errors",
-        tr("Errors of a btrfs device"),
+        tr("btrfs device errors"),
         "errors",
         "/sys/fs/btrfs/UUID/devinfo/ID/error_stats",
         Direction.LOWER,
@@ -340,7 +340,7 @@ _MEMORY: Final = (
     Metric("memory.dirty", tr("Dirty pages"), "B", _MEMINFO),
     Metric("memory.writeback", tr("Pages being written"), "B", _MEMINFO),
     Metric("memory.swap_used", tr("Swap in use"), "B", _MEMINFO, Direction.LOWER),
-    Metric("memory.swap_in", tr("Read back from swap"), "B/s", "/proc/vmstat", Direction.LOWER),
+    Metric("memory.swap_in", tr("Swapped in"), "B/s", "/proc/vmstat", Direction.LOWER),
 )
 
 _SOME: Final = tr("Some tasks waited for {resource}")
@@ -374,7 +374,7 @@ _BACKENDS: Final = "pg_stat_bgwriter (17+: pg_stat_io, client backend)"
 _SERVER: Final = (
     Metric(
         "server.blocks_hit",
-        tr("Blocks found in shared buffers"),
+        tr("Shared buffer hits"),
         "1/s",
         "pg_stat_database",
     ),
@@ -383,7 +383,7 @@ _SERVER: Final = (
         "server.commits",
         tr("Commits"),
         "1/s",
-        tr("pg_stat_database; imported runs only: backends report at most once a second"),
+        tr("pg_stat_database, in imported runs only: backends report at most once a second"),
         Direction.HIGHER,
     ),
     Metric(

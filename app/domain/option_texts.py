@@ -59,9 +59,9 @@ COMMON: Final = {
         tr("Whether reading a table also writes its access time, which PostgreSQL never uses."),
         "mount(8); 2011; tested",
         values=(
-            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
-            ChoiceValue("noatime", tr("reading never writes")),
-            ChoiceValue("strictatime", tr("every read writes metadata")),
+            ChoiceValue("relatime", tr("at most once after each change, and once a day")),
+            ChoiceValue("noatime", tr("reads never set atime")),
+            ChoiceValue("strictatime", tr("every read updates metadata")),
         ),
         word="noatime",
     ),
@@ -71,7 +71,7 @@ COMMON: Final = {
         "mount(8); tested",
     ),
     "discard": OptionText(
-        tr("Discard while running"),
+        tr("Online discard"),
         tr(
             "Tells the SSD immediately which blocks are free; costs latency at checkpoints. fstrim does it "
             "later."
@@ -80,7 +80,7 @@ COMMON: Final = {
     ),
     "barrier": OptionText(
         tr("Write barriers"),
-        tr("Off: fsync returns before the disk's write cache is flushed, so commits wait much less."),
+        tr("Off: fsync returns before the disk's write cache is flushed, so commits wait less."),
         "ext4.rst; 2011 (235 against 2392 tps); Vondra 2016; tested",
         risks=((False, (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
     ),
@@ -93,16 +93,16 @@ COMMON: Final = {
     "wal_init_zero": OptionText(
         tr("Zero new WAL files"),
         tr(
-            "Off: a new WAL file is only sized, not written; copy on write would not reuse the zeroed blocks."
+            "Off: a new WAL file is only sized, not written. Copy on write would not reuse the zeroed blocks."
         ),
         "manual 19.5.1; Vondra 2022",
         of_wal=True,
     ),
     "file_extend_method": OptionText(
-        tr("How files grow"),
+        tr("File extension method"),
         tr(
             "How the server extends a table by many pages at once, as in loading. Reserving space disables "
-            "compression. PostgreSQL releases since February 2026 (16 and newer) have this setting."
+            "btrfs compression. PostgreSQL releases since February 2026 (16 and newer) have this setting."
         ),
         "manual 19.4 (“BTRFS known to disable compression”); tested",
         values=(
@@ -120,8 +120,8 @@ COMMON: Final = {
         of_wal=True,
     ),
     "mkfs_discard": OptionText(
-        tr("Discard when created"),
-        tr("On: the SSD starts as if new from the factory; off: in its current state."),
+        tr("Discard at creation"),
+        tr("On: all blocks start as free, almost as on a new SSD. Off: they stay as they are."),
         "mke2fs(8)",
         unseen=tr("discarding before creating a filesystem leaves no trace in it"),
         risks=((False, (Safety.DISTORTS,)),),
@@ -142,7 +142,7 @@ EXT4: Final = {
     ),
     "stripe_width": OptionText(
         tr("Stripe width"),
-        tr("Full stripe of a RAID controller in blocks; allocations start there, which avoids parity reads."),
+        tr("Full stripe of a RAID controller, in blocks; allocations align with it to avoid parity reads."),
         "mke2fs(8); Vondra 2022; tested",
     ),
     "reserved_percent": OptionText(
@@ -165,13 +165,13 @@ EXT4: Final = {
     ),
     "fast_commit": OptionText(
         tr("Fast commits"),
-        tr("fsync logs changes instead of whole blocks: fewer bytes per PostgreSQL commit."),
+        tr("fsync logs metadata changes instead of whole blocks: fewer bytes if a commit changes metadata."),
         "ext4(5); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
         since=(Requirement(KERNEL, (5, 10)), Requirement(E2FSPROGS, (1, 46))),
     ),
     "bigalloc": OptionText(
-        tr("Allocation in clusters"),
+        tr("Clustered allocation"),
         tr("Space is allocated in clusters of many blocks: fewer allocations while tables grow."),
         "ext4(5) (“under development”); mke2fs(8); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
@@ -183,10 +183,10 @@ EXT4: Final = {
     ),
     "data": OptionText(
         tr("Journal mode"),
-        tr("What goes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
+        tr("Whether file data is journalled or only ordered with the journal. PostgreSQL has its own WAL."),
         "ext4.rst; manual 28.3; 2011; tested",
         values=(
-            ChoiceValue("ordered", tr("data is written before the metadata that names it")),
+            ChoiceValue("ordered", tr("data is written before the metadata that points to it")),
             ChoiceValue("writeback", tr("no order: after a crash files can contain old disk content")),
             ChoiceValue("journal", tr("all data is written twice, and direct I/O is off")),
         ),
@@ -203,34 +203,34 @@ EXT4: Final = {
         "ext4.rst; tested",
     ),
     "dioread_nolock": OptionText(
-        tr("Reads without the inode lock"),
-        tr("Checkpoint writes into new blocks do not block readers of the same table."),
+        tr("Direct reads without inode lock"),
+        tr("With direct I/O, writes into new blocks do not block readers of the same table."),
         "Linux commit 244adf6426ee (default since 5.6; ext4.rst is older); tested",
     ),
     "journal_async_commit": OptionText(
-        tr("Journal commit without waiting"),
-        tr("fsync waits once less for the disk; the kernel refuses it in ordered data mode."),
+        tr("Asynchronous journal commit"),
+        tr("fsync waits for the disk one time less. The kernel refuses this option with data=ordered."),
         "ext4.rst; ext4(5); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
     ),
     "max_batch_time": OptionText(
-        tr("Longest wait for other commits"),
+        tr("Maximum batch time"),
         tr("How long an fsync may wait for others to join: affects TPS and latency with few clients."),
         "ext4.rst; tested",
     ),
     "min_batch_time": OptionText(
-        tr("Shortest wait for other commits"),
-        tr("Minimum wait of every fsync: more commits share a flush, but each takes longer."),
+        tr("Minimum batch time"),
+        tr("Shortest wait of an fsync for others to join: more share a flush, but each takes longer."),
         "ext4.rst; tested",
     ),
     "journal_ioprio": OptionText(
-        tr("I/O priority of the journal"),
+        tr("Journal I/O priority"),
         tr("Lower is more urgent; only with I/O schedulers that support priorities (BFQ, mq-deadline)."),
         "ext4.rst; tested (never shown)",
         unseen=tr("the kernel does not show it among the mount options"),
     ),
     "auto_da_alloc": OptionText(
-        tr("Write out replaced files"),
+        tr("Flush replaced files"),
         tr(
             "Writes files that replace others immediately; PostgreSQL calls fsync itself and does not need "
             "this."
@@ -238,12 +238,12 @@ EXT4: Final = {
         "ext4.rst; tested",
     ),
     "block_validity": OptionText(
-        tr("Check of block numbers"),
-        tr("Checks every block number against the metadata's own blocks, at a little CPU per allocation."),
+        tr("Block validity check"),
+        tr("Checks every block number against the metadata's own blocks, for a little CPU per allocation."),
         "ext4.rst (on; the manual page ext4(5) says off); tested",
     ),
     "dax": OptionText(
-        tr("Direct access to persistent memory"),
+        tr("Direct access (DAX)"),
         tr("Bypasses the page cache on persistent memory (pmem); the kernel refuses it on other disks."),
         "ext4.rst; tested (refusal only)",
         since=(Requirement(KERNEL, (5, 8)),),
@@ -261,11 +261,11 @@ XFS: Final = {
     ),
     "logbufs": OptionText(
         tr("Log buffers"),
-        tr("How many metadata log buffers can be in flight at once; fewer slow down parallel fsyncs."),
+        tr("How many metadata log buffers can be in flight at once; fewer can slow down parallel fsyncs."),
         "xfs.rst; tested",
     ),
     "logbsize": OptionText(
-        tr("Size of a log buffer"),
+        tr("Log buffer size"),
         tr("Larger buffers write the metadata log in fewer, larger pieces when many files change."),
         "xfs.rst; tested (the kernel shows KiB, and refuses less than the log's stripe unit)",
     ),
@@ -275,12 +275,12 @@ XFS: Final = {
         "xfs.rst; tested (rounded down to a power of two without a word)",
     ),
     "largeio": OptionText(
-        tr("Large preferred I/O"),
+        tr("Preferred I/O size"),
         tr("Reports the stripe width to programs as the best I/O size; PostgreSQL does not use it."),
         "xfs.rst; tested",
     ),
     "swalloc": OptionText(
-        tr("Align to the stripe width"),
+        tr("Stripe width allocation"),
         tr(
             "Files growing by more than a stripe start at a stripe boundary, so parity RAID gets full "
             "stripes."
@@ -321,7 +321,7 @@ XFS: Final = {
         "mkfs.xfs(8); tested",
     ),
     "reflink": OptionText(
-        tr("Shared extents"),
+        tr("Reflinks"),
         tr("Allows copies that share data; off saves reference counting on each allocation."),
         "mkfs.xfs(8); tested",
     ),
@@ -331,18 +331,18 @@ XFS: Final = {
         "mkfs.xfs(8) (off in xfsprogs 6.1, on in 6.13); tested",
     ),
     "finobt": OptionText(
-        tr("Index of free inodes"),
+        tr("Free inode B-tree"),
         tr("Finds space for new files faster, at the cost of a little more metadata."),
         "mkfs.xfs(8); tested",
     ),
     "log_bytes": OptionText(
-        tr("Size of the metadata log"),
+        tr("Metadata log size"),
         tr("A larger one is emptied less often when much metadata changes."),
         "mkfs.xfs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
     "log_su": OptionText(
-        tr("Stripe unit of the metadata log"),
+        tr("Log stripe unit"),
         tr("Log writes are padded to this size, so each fsync of metadata writes whole chunks."),
         "mkfs.xfs(8); xfs_mkfs.c (at most 256 KiB)",
         unseen=tr("the mkfs program adjusts it to the stripes below"),
@@ -375,7 +375,7 @@ BTRFS: Final = {
         risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
     ),
     "datasum": OptionText(
-        tr("Checksums of data"),
+        tr("Data checksums"),
         tr("Off: no checksum for the blocks that PostgreSQL writes."),
         "btrfs(5); tested",
         risks=((False, (Safety.NO_CHECKSUMS,)),),
@@ -388,24 +388,24 @@ BTRFS: Final = {
         tried=("off", "lzo", "zstd:1", "zstd:3"),
     ),
     "compress_force": OptionText(
-        tr("Compression, always tried"),
-        tr("Like compression, but tried again on every write, whatever earlier blocks gave."),
+        tr("Forced compression"),
+        tr("Like compression, but tried on every write, even if earlier blocks did not shrink."),
         "btrfs(5); tested",
         values=_BTRFS_COMPRESSIONS,
     ),
     "ssd": OptionText(
-        tr("Allocation for SSDs"),
+        tr("SSD allocation scheme"),
         tr(
-            "How free space is searched, chosen by disk type: ssd takes larger areas, ssd_spread only "
-            "wholly free ones. Little effect since Linux 4.14."
+            "How btrfs finds free space: ssd uses larger areas, ssd_spread only wholly free ones. The "
+            "default depends on the disk type. Little effect since Linux 4.14."
         ),
         "btrfs(5); Vondra 2016; Vondra 2022; tested",
         word="ssd, nossd",
     ),
     "discard": OptionText(
-        tr("Discard while running"),
+        tr("Online discard"),
         tr(
-            "Freed blocks are sent to the SSD in the background (async), at each filesystem commit, which "
+            "When btrfs discards freed blocks: in the background (async), at each filesystem commit, which "
             "waits for it (sync), or never (off)."
         ),
         "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
@@ -413,22 +413,22 @@ BTRFS: Final = {
     ),
     "commit": OptionText(
         tr("Commit interval"),
-        tr("How long changes may wait before a full filesystem commit, which shows as a dip in TPS."),
+        tr("How long changes may wait before a full filesystem commit, which can show as a dip in TPS."),
         "btrfs(5); tested",
     ),
     "flushoncommit": OptionText(
-        tr("Data with each commit"),
+        tr("Flush data on commit"),
         tr("Each filesystem commit first writes all data: longer dips, but the disk content is consistent."),
         "btrfs(5); tested",
     ),
     "treelog": OptionText(
-        tr("Log for fsync"),
+        tr("Tree log"),
         tr("Off: each PostgreSQL commit waits for a full filesystem commit, which is very slow."),
         "btrfs(5); tested",
     ),
     "autodefrag": OptionText(
         tr("Automatic defragmentation"),
-        tr("Rewrites what small writes scattered; “not well suited for large database workloads”."),
+        tr("Rewrites data scattered by small writes; “not well suited for large database workloads”."),
         "btrfs(5); tested",
     ),
     "thread_pool": OptionText(
@@ -438,15 +438,15 @@ BTRFS: Final = {
         unseen=tr("the kernel does not show it if it equals the value the kernel chose"),
     ),
     "max_inline": OptionText(
-        tr("Small files in metadata"),
+        tr("Maximum inline size"),
         tr("Stores files up to this size in metadata; hardly matters for PostgreSQL."),
         "btrfs(5); tested",
     ),
     "mirror_copies": OptionText(
-        tr("Copies of a mirror"),
+        tr("Mirror copies"),
         tr(
-            "Disks that get each block: more writes and less space, but three copies survive two failed "
-            "disks, and four survive three."
+            "Number of disks that hold each block. Three copies survive two failed disks, four survive "
+            "three, but they need more writes and space."
         ),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
@@ -457,10 +457,10 @@ BTRFS: Final = {
         word="-d raid1c3, raid1c4",
     ),
     "metadata_profile": OptionText(
-        tr("Profile of metadata"),
+        tr("Metadata profile"),
         tr(
-            "Copies of metadata, which every commit changes: one (single, raid0), two (raid1, raid10, dup "
-            "on the same disk), three (raid1c3) or four (raid1c4)."
+            "Copies of metadata, which every filesystem commit changes: one (single, raid0), two (raid1, "
+            "raid10, dup on the same disk), three (raid1c3) or four (raid1c4)."
         ),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
@@ -476,7 +476,7 @@ BTRFS: Final = {
         word="-m",
     ),
     "checksum": OptionText(
-        tr("Kind of checksum"),
+        tr("Checksum algorithm"),
         tr(
             "Costs CPU for each block: least with crc32c (a CPU instruction) and xxhash, more with the "
             "cryptographic sha256 and blake2."
@@ -486,16 +486,13 @@ BTRFS: Final = {
         word="--csum",
     ),
     "nodesize": OptionText(
-        tr("Size of metadata blocks"),
+        tr("Metadata node size"),
         tr("Smaller blocks lock and write less per change; larger ones make shallower trees."),
         "mkfs.btrfs(8); tested",
     ),
     "nocow_attribute": OptionText(
         tr("No copy on write in PGDATA"),
-        tr(
-            "Like copy on write off, but only for the data directory (chattr +C); the rest keeps its "
-            "checksums."
-        ),
+        tr("Turns copy on write off for the data directory only (chattr +C); the rest keeps its checksums."),
         "btrfs(5); chattr(1); tested",
         on_files=words("C", None),
         risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
@@ -506,7 +503,7 @@ _ZFS_COMPRESSIONS: Final = (
     ChoiceValue("off"),
     ChoiceValue("lz4", tr("fast: nearly always worth it")),
     ChoiceValue("zle", tr("runs of zeroes only")),
-    ChoiceValue("lzjb", tr("the old one, worse than lz4")),
+    ChoiceValue("lzjb", tr("legacy, worse than lz4")),
     *(ChoiceValue(f"zstd-{level}", _STRONGER) for level in range(1, 20)),
     *(ChoiceValue(f"zstd-fast-{level}", _FAST) for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)),
     *(ChoiceValue(f"gzip-{level}", _SLOW) for level in range(1, 10)),
@@ -523,13 +520,13 @@ ZFS: Final = {
         risks=(),
     ),
     "ashift": OptionText(
-        tr("Sector size (power of two)"),
+        tr("Sector size (as a power of two)"),
         tr("12 means 4 KiB sectors; if smaller than the SSD's own pages, the SSD reads before it writes."),
         "zpoolprops(7); Vondra 2022; tested",
         tried=(12, 13),
     ),
     "autotrim": OptionText(
-        tr("Discard while running"),
+        tr("Online discard"),
         tr("Gradually tells the SSD which blocks are free, which costs latency while PostgreSQL runs."),
         "zpoolprops(7); tested",
     ),
@@ -555,34 +552,34 @@ ZFS: Final = {
         tr("Whether reading a table also writes its access time, which PostgreSQL never uses."),
         "zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
         values=(
-            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
-            ChoiceValue("noatime", tr("reading never writes")),
-            ChoiceValue("strictatime", tr("every read writes metadata")),
+            ChoiceValue("relatime", tr("at most once after each change, and once a day")),
+            ChoiceValue("noatime", tr("reads never set atime")),
+            ChoiceValue("strictatime", tr("every read updates metadata")),
         ),
         word="atime",
     ),
     "logbias": OptionText(
         tr("Log bias"),
         tr(
-            "fsync is served from the log, on log devices if any (latency), or data goes to its final "
-            "place, which bypasses log devices and fragments (throughput)."
+            "With latency, the log serves fsync, on log devices if any. With throughput, data goes to its "
+            "final place, which bypasses log devices and fragments."
         ),
         "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
     ),
     "sync": OptionText(
         tr("Synchronous writes"),
         tr(
-            "fsync waits for the disk (standard), or every write does (always). With disabled nothing "
-            "waits, and a crash loses up to 5 s of commits."
+            "fsync waits for the disk (standard), or every write does (always). With disabled, nothing "
+            "waits: a crash can lose the last seconds of commits (about 5 s, or more)."
         ),
         "zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
         risks=(("disabled", (Safety.LOSES_COMMITS,)),),
     ),
     "redundant_metadata": OptionText(
-        tr("Extra copies of metadata"),
+        tr("Redundant metadata"),
         tr(
-            "Fewer extra copies mean fewer writes. One bad block loses one record with all, about 1000 "
-            "records with most, and perhaps the dataset with none."
+            "Fewer extra copies mean fewer writes. One bad block can lose one record with all, about 1000 "
+            "records with most, a file with some, the dataset with none."
         ),
         "zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
         values=(
@@ -594,7 +591,7 @@ ZFS: Final = {
         risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
     ),
     "primarycache": OptionText(
-        tr("What the ARC keeps"),
+        tr("ARC contents"),
         tr(
             "PostgreSQL relies on the ARC behind shared_buffers. With metadata, every read beyond "
             "shared_buffers goes to the disk; none is very slow."
@@ -602,7 +599,7 @@ ZFS: Final = {
         "zfsprops(7); zfs docs; tested",
     ),
     "prefetch": OptionText(
-        tr("Read ahead"),
+        tr("Prefetch"),
         tr("Whether sequential scans are prefetched; random reads do not need it."),
         "zfsprops(7)",
         since=_ZFS_2_3,
@@ -611,18 +608,18 @@ ZFS: Final = {
     "direct": OptionText(
         tr("Direct I/O"),
         tr(
-            "Only matters with debug_io_direct and records of one page. standard bypasses the ARC if a "
-            "program requests it, always whenever possible, disabled never."
+            "standard bypasses the ARC if PostgreSQL requests it (debug_io_direct), always whenever "
+            "possible, disabled never. Direct writes need records no larger than a page."
         ),
         "zfsprops(7); release tags",
         since=_ZFS_2_3,
         untested=True,
     ),
     "checksum": OptionText(
-        tr("Kind of checksum"),
+        tr("Checksum algorithm"),
         tr(
-            "Costs CPU for each record: fletcher4 (on) is cheap. The others are cryptographic: edonr and "
-            "blake3 are fast, sha512 is faster than sha256."
+            "Costs CPU for each record. fletcher4 (on) is cheap; the others are cryptographic, and of these "
+            "edonr and blake3 are fast."
         ),
         "zfsprops(7); tested",
         values=(
@@ -636,7 +633,7 @@ ZFS: Final = {
         ),
     ),
     "copies": OptionText(
-        tr("Copies of each block"),
+        tr("Block copies"),
         tr("Everything is written this many times; not a substitute for a mirror."),
         "zfsprops(7); tested",
     ),
@@ -656,24 +653,24 @@ F2FS: Final = {
     ),
     "discard": replace(COMMON["discard"], source="f2fs.rst (on where the disk can); Vondra 2016; tested"),
     "fsync_mode": OptionText(
-        tr("Strictness of fsync"),
+        tr("fsync mode"),
         tr(
-            "What is on disk when a commit returns. strict is like ext4, XFS and btrfs (use it to compare), "
-            "posix less; nobarrier does not flush the disk's write cache."
+            "How much fsync guarantees: strict as much as ext4, XFS and btrfs (use it to compare), posix "
+            "less. nobarrier does not flush the disk's write cache."
         ),
         "f2fs.rst; tested",
         risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
     ),
     "mode": OptionText(
-        tr("Writing mode"),
+        tr("Write mode"),
         tr(
-            "Whether random writes reach the disk as such: adaptive may overwrite in place, lfs always "
-            "appends and cleans more."
+            "How random writes reach the disk: adaptive may overwrite in place, lfs always appends and "
+            "cleans more."
         ),
         "f2fs.rst; tested",
     ),
     "background_gc": OptionText(
-        tr("Cleaning in the background"),
+        tr("Background garbage collection"),
         tr(
             "When segments are cleaned, which competes with PostgreSQL: on while the disk is idle, sync "
             "also synchronously, off only when space runs out."
@@ -682,7 +679,7 @@ F2FS: Final = {
         risks=(("off", (Safety.DISTORTS,)),),
     ),
     "gc_merge": OptionText(
-        tr("Merge waits for cleaning"),
+        tr("Merge garbage collection requests"),
         tr("One thread cleans for all backends waiting for space, which shortens stalls."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 13)),),
@@ -699,13 +696,13 @@ F2FS: Final = {
         "f2fs.rst; tested",
     ),
     "atgc": OptionText(
-        tr("Cleaning by age"),
+        tr("Age-threshold garbage collection"),
         tr("Cleans segments by age: less copying of hot pages."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 10)),),
     ),
     "alloc_mode": OptionText(
-        tr("Allocation"),
+        tr("Allocation policy"),
         tr(
             "Where rewritten blocks go: mostly to new segments (default) or first to used ones (reuse). "
             "Below about 16 GiB f2fs always uses reuse."
@@ -721,20 +718,20 @@ F2FS: Final = {
         "f2fs.rst; tested",
     ),
     "discard_unit": OptionText(
-        tr("Unit of discards"),
+        tr("Discard unit"),
         tr("Larger units (a segment is 2 MiB) inform the SSD of free blocks less often, and later."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 15)),),
     ),
     "age_extent_cache": OptionText(
-        tr("Cache of update frequency"),
+        tr("Age extent cache"),
         tr("Records how often blocks change, to keep hot and cold pages apart."),
         "f2fs.rst",
         since=(Requirement(KERNEL, (6, 2)),),
         untested=True,
     ),
     "errors": OptionText(
-        tr("After an I/O error"),
+        tr("Error handling"),
         tr("What happens when the disk fails: remount-ro ends the run, continue does not."),
         "f2fs.rst",
         risks=(("continue", (Safety.DISTORTS,)),),
@@ -742,7 +739,7 @@ F2FS: Final = {
         untested=True,
     ),
     "metadata_checksums": OptionText(
-        tr("Checksums of metadata"),
+        tr("Metadata checksums"),
         tr("Checksums for inodes and superblock; f2fs has none for data."),
         "mkfs.f2fs(8); tested",
         word="-O inode_checksum",
@@ -765,7 +762,7 @@ REISERFS: Final = {
     ),
     "commit": replace(EXT4["commit"], source="fs/reiserfs/super.c"),
     "tails": OptionText(
-        tr("Ends of files"),
+        tr("Tail packing"),
         tr("Saves space but costs time for files that end within a block; tables never do."),
         "fs/reiserfs/super.c",
     ),
@@ -775,7 +772,7 @@ TMPFS: Final = {
     **COMMON,
     "size_bytes": OptionText(
         tr("Size"),
-        tr("Memory limit for data and WAL; default: half of RAM. Too much hangs the machine."),
+        tr("Memory limit for data and WAL; default: half of RAM. Too much can hang the machine."),
         "tmpfs.rst; tested",
     ),
     "huge": OptionText(
@@ -787,8 +784,8 @@ TMPFS: Final = {
         "tmpfs.rst; tested",
     ),
     "noswap": OptionText(
-        tr("Never swapped out"),
-        tr("Keeps the data in memory; otherwise a full machine benchmarks its swap space."),
+        tr("No swap"),
+        tr("Keeps the data in memory; otherwise a machine short of memory would benchmark its swap space."),
         "tmpfs.rst; tested",
         since=(Requirement(KERNEL, (6, 4)),),
     ),

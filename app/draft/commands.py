@@ -235,7 +235,7 @@ def run_commands(
     superuser = wants_superuser(all_scripts(workload))
     made = _program(tr("Create the data directory"), installation.program("initdb"), *initdb)
     started = (
-        _program(tr("Force it to disk"), "sync", "--file-system", *folders.contents),
+        _program(tr("Flush it to disk"), "sync", "--file-system", *folders.contents),
         CommandLine(
             LineAction.FILE,
             format_configuration(resolved.settings, folders.socket),
@@ -299,12 +299,12 @@ def _on_server(
 
 
 def _for_the_template(line: CommandLine) -> CommandLine:
-    sentence = tr("If there is no template yet, once, in its folder: {what}").format(what=line.comment)
+    sentence = tr("{what} (once, in the template's folder, if none exists)").format(what=line.comment)
     return replace(line, comment=sentence)
 
 
 def _copying(folders: PlannedFolders) -> CommandLine:
-    what = tr("read and write every file of the template, then compare names, sizes and a digest of all")
+    what = tr("read and write every file of the template, then compare names, sizes and an overall digest")
     return CommandLine(LineAction.FILE, what, tr("Copy the data set"), folders.data)
 
 
@@ -366,7 +366,7 @@ def _beside(
     if work is PG_BASEBACKUP:
         program = resolved.installation.program(PROGRAM)
         argv = base_backup_argv(program, Connection(folders.socket), phase.max_rate_bytes)
-        yield _program(tr("{what}, discarded").format(what=sentence), *argv)
+        yield _program(tr("{what}, output discarded").format(what=sentence), *argv)
     elif isinstance(target, DiskTarget):
         kind = work.kind_on(filesystems_of(target))
         for text in maintenance_lines(target, kind) if kind is not None else ():
@@ -433,7 +433,7 @@ def _loading(
         path = f"{folders.private}/{LOAD_SCRIPT}"
         sentence = tr("Rows that compress {ratio}").format(ratio=ratio_words(ratio))
         yield CommandLine(LineAction.FILE, load_script(ratio), sentence, path)
-        comments = (tr("Create the tables"), tr("Load the data"), tr("Vacuum them and create their keys"))
+        comments = (tr("Create the tables"), tr("Load the data"), tr("Vacuum and create primary keys"))
     spaces = roles_of(resolved.configuration.target)
     argvs = loading_argvs(pgbench, connection, scale, path, spaces)
     yield from (_program(comment, *argv) for comment, argv in zip(comments, argvs, strict=True))

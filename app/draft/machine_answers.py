@@ -286,7 +286,7 @@ class TrustQuestion(MachineQuestion):
 
     campaign: Campaign
 
-    waiting: ClassVar[str] = tr("Checking what its settings and scripts can do …")
+    waiting: ClassVar[str] = tr("Checking settings and scripts for unsafe actions …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Agreement:
@@ -299,7 +299,7 @@ class DescribeQuestion(MachineQuestion):
 
     plans: tuple[StoragePlan, ...]
 
-    waiting: ClassVar[str] = tr("Asking the root helper what it will do …")
+    waiting: ClassVar[str] = tr("Asking the root helper for its commands …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[tuple[str, ...], ...]:

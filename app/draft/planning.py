@@ -86,9 +86,9 @@ def effect_sentences(
     """
     comparisons = _comparisons(campaign)
     if len(campaign.configurations) < 2:
-        return (tr("One configuration: nothing to compare it with, only its own results."),)
+        return (tr("There is only one configuration, so the campaign compares nothing."),)
     if not comparisons:
-        return (tr("Each configuration has different conditions: results only, no comparison."),)
+        return (tr("Each configuration has different conditions, so they are not compared."),)
     if any(_works_beside(campaign)):
         return no_verdict_sentences(campaign)
     spread, source = _spread(campaign, spreads or {})
@@ -101,8 +101,8 @@ def effect_sentences(
     if campaign.design is Design.SEQUENTIAL:
         sentences.append(
             tr(
-                "That holds for configurations that stay to the last round. About dropped ones you learn "
-                "little more than that they are unlikely to be the fastest."
+                "This applies to configurations that remain until the last round. You learn little about "
+                "dropped ones, except that they are unlikely to be the fastest."
             )
         )
     return tuple(sentence for sentence in sentences if sentence)
@@ -179,8 +179,8 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
         allowing = tr(", adjusted for {count} comparisons,").format(count=plan.comparisons)
     if source:
         sentence = tr(
-            "With {runs} runs each{allowing} you can detect (80 % power) a difference of {shown}, if runs "
-            "vary by {spread}, {source}."
+            "With {runs} runs each{allowing} you can detect (80 % power) a difference of {shown}. This "
+            "assumes that runs vary by {spread}, {source}."
         )
         return sentence.format(
             runs=campaign.repeats,
@@ -190,10 +190,10 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
             source=source,
         )
     sentence = tr(
-        "With {runs} runs each{allowing} you can detect (80 % power) {quiet} on a quiet machine (runs vary "
-        "by {quiet_spread}) or {noisy} on a shared one."
+        "With {runs} runs each{allowing} you can detect (80 % power) {quiet} on a quiet machine "
+        "(run-to-run variation {quiet_spread}) or {noisy} on a shared one."
     )
-    why = tr("Below, {spread} is assumed: this library has too few repeats on such a target to know better.")
+    why = tr("The figures below assume {spread}, because this library has too few repeats on such a target.")
     sentence = sentence.format(
         runs=campaign.repeats,
         allowing=allowing,
@@ -260,7 +260,7 @@ def reference_words() -> str:
     """Return the purpose and the requirements of a reference."""
     sentence = tr(
         "To rank two campaigns, measure an unchanged reference server in both, under the same name, at "
-        "least {runs} times each. It needs ssh to its machine and pg_monitor."
+        "least {runs} times each. pgFooting needs ssh to its machine and pg_monitor."
     )
     return sentence.format(runs=RUNS_FOR_A_REFERENCE)
 
@@ -388,7 +388,7 @@ def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
     """Return a remark on figures for all rounds if the campaign may end early; else empty."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
-    sentence = tr("That is for all {rounds} rounds; dropped configurations or an early end reduce it.")
+    sentence = tr("Figures cover all {rounds} rounds; dropped configurations or an early end reduce them.")
     return (sentence.format(rounds=campaign.repeats),)
 
 
@@ -399,23 +399,21 @@ def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None
     once_s = _making_seconds(dict.fromkeys(orders))
     copying_s = sum(order.data_bytes for order in orders) / COPY_BYTES_PER_S * resolved.campaign.repeats
     if not is_copied(resolved):
-        sentence = tr("Loading takes about {time} in total, before {runs}.")
+        sentence = tr("Loading takes about {time} in total, for {runs}.")
         first = sentence.format(time=roughly(loading_s), runs=_runs(runs))
         targets = [each.configuration.target for each in resolved.configurations.values()]
         on_server = any(isinstance(target, ServerTarget) for target in targets)  # nothing is copied there
         if on_server or loading_s - once_s - copying_s < _WORTH_SHOWING_S:
             return (first,)
-        could = tr("With the data loaded once and copied (page “Workload”) it would be about {time}.")
+        could = tr("Loading once and copying (page “Workload”) would take about {time}.")
         return (f"{first} {could.format(time=roughly(once_s + copying_s))}",)
     if found is not None and found.obstacle:
         sentence = tr(
-            "The data will still be loaded for every run, which takes about {time} in total and writes "
-            "twice as much as copying: {reason}"
+            "The data will still be loaded for every run, which takes about {time} and writes twice as "
+            "much as copying: {reason}"
         )
         return (sentence.format(time=roughly(loading_s), reason=found.obstacle),)
-    sentence = tr(
-        "Copying takes about {copying} in total, before {runs}; loading would take about {loading}."
-    )
+    sentence = tr("Copying takes about {copying} in total, for {runs}; loading would take about {loading}.")
     first = sentence.format(copying=roughly(copying_s), runs=_runs(runs), loading=roughly(loading_s))
     kept = found.kept if found is not None else frozenset()
     missing = [order for order in dict.fromkeys(orders) if order not in kept]
@@ -429,14 +427,14 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
         return (tr("The template already exists{where}.").format(where=where),)
     size = format_size(sum(order.data_bytes for order in missing))
     sentence = trn(
-        "The template is created once, in about {time}, and kept{where}: about {size}.",
-        "{count} templates are created once, in about {time}, and kept{where}: about {size}.",
+        "The template (about {size}) is created once, in about {time}, and kept{where}.",
+        "{count} templates (about {size}) are created once, in about {time}, and kept{where}.",
         len(missing),
     )
     making = sentence.format(
         count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size
     )
-    removed = tr("Later campaigns use it too; `{command} templates` shows and removes it.")
+    removed = tr("Later campaigns reuse templates; `{command} templates` lists and removes them.")
     return (making, removed.format(command=CALLED))
 
 

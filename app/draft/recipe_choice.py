@@ -52,8 +52,8 @@ class RecipeChoice:
         if missing <= 0:
             return ""
         message = tr(
-            "Needs {least} spare disks; {count} ticked. Tick “Spare disks” below, choose them on the next "
-            "page, and come back."
+            "Needs {least} spare disks, but {count} are ticked. Tick “Spare disks” below, select them on "
+            "the next page, and come back."
         )
         sentence = message.format(least=self.recipe.head.disks, count=len(self.disks))
         if self.recipe.head.server is None:

@@ -87,7 +87,7 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     synchronised = sum(max(map(synchronised_bytes, plan.groups)) for plan in plans.values()) * runs
     sentences = []
     if synchronised:
-        sentence = tr("Initial array synchronisation writes about {size} to each of their disks.")
+        sentence = tr("Initial array synchronisation writes about {size} to each array disk.")
         sentences.append(sentence.format(size=format_size(synchronised)))
     per_disk = _bytes_per_disk(plans, written, runs)
     is_least = any(written[name].is_least for name in plans)
@@ -98,15 +98,15 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     )
     if is_least:
         sentence = tr(
-            "Including copies and parity but not transactions, at least about {size} are written to each "
-            "data disk, {share} of its size."
+            "Including copies and parity, at least about {size} are written to each data disk, {share} of "
+            "its size. Transactions write more."
         )
     sentences.append(sentence.format(size=format_size(most), share=_share_words(most / smallest)))
     if any(len(plan.of_relations) > 1 for plan in plans.values()):
         sentences.append(
             tr(
-                "The split between tables and indexes is not known beforehand, so if they have separate "
-                "disks, each disk is counted with the full amount."
+                "The split between tables and indexes is not known beforehand. If they have separate disks, "
+                "the full amount is counted for each disk."
             )
         )
     return (*sentences, *_endurance_sentences(per_disk, resolved.wear, is_least=is_least))
@@ -140,8 +140,8 @@ def _endurance_sentences(
         worst = max(shares, key=lambda disk: shares[disk])
         worn = known[worst]
         sentence = tr(
-            "That is {share} of the life of {disk} (estimated). The drive reports {written} written so far "
-            "and {used} of its life used, which makes {endurance} in total."
+            "That is {share} of the estimated life of {disk}. The drive reports {written} written so far "
+            "and {used} of its life used, which suggests {endurance} in total."
         )
         used = (
             tr("less than {share}").format(share="1\u00a0%")
@@ -160,7 +160,7 @@ def _endurance_sentences(
         yield (
             tr("The drive's data sheet gives its rated life (TBW).")
             if not known
-            else tr("{count} of the drives do not report it; see their data sheets (TBW).").format(
+            else tr("{count} of the drives do not report their wear; see their data sheets (TBW).").format(
                 count=len(per_disk) - len(known)
             )
         )
@@ -419,13 +419,13 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
             span = tr("{low} to {high}").format(low=roughly(share * about_s), high=roughly(about_s))
             time = ", " + tr("about {share}").format(share=span)
         sentence = tr(
-            "{fewest} to {most} runs{time}: configurations unlikely to win are dropped after each round."
+            "{fewest} to {most} runs{time}: configurations unlikely to win are dropped from round three on."
         )
         return sentence.format(fewest=fewest, most=runs, time=time)
     count = trn("{count} run", "{count} runs", runs).format(count=runs)
     if about_s is None:
         sentence = tr(
-            "{count}; the time depends on the speed, because each run ends after a number of transactions."
+            "{count}; the time depends on TPS, because each run ends after a number of transactions."
         )
         return sentence.format(count=count)
     return tr("{count}, about {time} in total.").format(count=count, time=roughly(about_s))
@@ -446,7 +446,7 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         if not isinstance(each.configuration.target, MemoryTarget)
     ]
     if not on_disk:
-        return (tr("Only the run files are written to disk, at most 10 MB an hour."),)
+        return (tr("Only the run files are written to disk, usually less than 10 MB an hour."),)
     runs = resolved.campaign.repeats
     sentences = [loading_sentence(on_disk, runs)]
     known = [_measured_bytes(each) for each in on_disk]
@@ -456,12 +456,10 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     elif None in known:
         most_bytes = max(transaction_bytes(each.installation.page_bytes) for each in on_disk)
         per_minute = most_bytes * 1000 * 60
-        sentence = tr(
-            "The transactions write more, in proportion to TPS: about {size} a minute at 1,000 TPS."
-        )
+        sentence = tr("The transactions also write in proportion to TPS, about {size} a minute at 1,000 TPS.")
         sentences.append(sentence.format(size=format_size(per_minute)))
     else:
-        sentences.append(tr("The transactions only read."))
+        sentences.append(tr("The transactions are read-only."))
     at_most = at_most_sentences(resolved.campaign)
     return (*sentences, *at_most, *wear_sentences(resolved, _written(resolved)))
 
@@ -529,10 +527,10 @@ def storage_commands(
         disks: of this machine, for our own list.
     """
     if plan in described:
-        comment = tr("As root, as listed by the helper: create the storage")
+        comment = tr("Create the storage as root (commands listed by the helper)")
         text = "\n".join(described[plan])
     else:
-        comment = tr("As root, as listed by pgFooting (the helper has not answered yet): create the storage")
+        comment = tr("Create the storage as root (commands by pgFooting; the helper has not answered yet)")
         text = "\n".join(all_lines(plan, disks)) if _all_there(plan, disks) else tr("(a disk is missing)")
     return (CommandLine(LineAction.ROOT, text, comment),)
 
@@ -543,7 +541,7 @@ def unmaking() -> CommandLine:
     return CommandLine(
         LineAction.REMOVE,
         text,
-        tr("As root: remove the storage and release the disks, without zeroing them"),
+        tr("Remove the storage as root and release the disks, without zeroing them"),
     )
 
 

@@ -78,8 +78,8 @@ def contact_words(servers: Mapping[str, str]) -> str:
             lines.append(tr("and queries its machine over ssh: {host}").format(host=one_line(ssh)))
     lines.append(
         tr(
-            "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "
-            "~/.pgpass only to their host."
+            "If a server asks for a password, libpq sends PGPASSWORD (to any server) or the matching entry "
+            "of ~/.pgpass."
         )
     )
     return "\n".join(lines)
@@ -162,7 +162,7 @@ def refuse_programs(file: CampaignFile) -> None:
         return
     if scripts:
         message = tr("This file names scripts outside its folder: {scripts}. They were not opened.")
-        hint = tr("To pass them on with the file, copy them next to it and name the copies.")
+        hint = tr("To share the file with its scripts, copy them into its folder and name the copies in it.")
         raise RefusedError(message.format(scripts=", ".join(map(one_line, scripts))), hint=hint)
     if folders:
         message = tr(
@@ -179,7 +179,7 @@ def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Proble
     """Return why the campaign may not be started yet; `agreed` is the digest that was ticked."""
     if agreement is None or not agreement.is_open or agreed == agreement.digest:
         return ()
-    message = tr("This campaign can run programs: read the list, and tick it if you trust it.")
+    message = tr("This campaign can run programs. Read the list, then tick the box if you trust it.")
     return (Problem(TRUST_FIELD, message),)
 
 

@@ -29,7 +29,7 @@ from app.process.starter import Account, CommandOutcome
 # Errors for users when a run fails.
 
 
-KEPT: Final = tr("Data measured until then is kept.")
+KEPT: Final = tr("Data measured so far is kept.")
 
 _RIGHTS: Final = re.compile(
     r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
@@ -85,8 +85,8 @@ def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
     reason = found["text"].strip() if found is not None else output
     if not reason:
         return None
-    message = tr("The disk of the server is full: {reason}.")
-    hint = tr("Free some space there, or choose smaller data or a shorter run.")
+    message = tr("The server's disk is full: {reason}.")
+    hint = tr("Free some space there, or choose less data or a shorter run.")
     return TargetLostError(message.format(reason=reason), hint=f"{hint} {KEPT}")
 
 
@@ -94,15 +94,15 @@ def _hint(reason: str) -> str:
     if _RIGHTS.search(reason) is None:
         return KEPT
     sentence = tr(
-        "pgbench's role is not a superuser and owns only its own objects. A script gets a superuser only if "
-        "it states the need openly and you agree. {kept}"
+        "pgbench's role is not a superuser and owns only its own objects. A script gets a superuser only "
+        "if it declares the need and you agree. {kept}"
     )
     return sentence.format(kept=KEPT)
 
 
 def crash_of_server(crash: str) -> ServerError:
     """Return the error for a server with a crashed process; `crash` is the server's own line about it."""
-    return ServerError(tr("A process of the server crashed: {crash}.").format(crash=crash), hint=KEPT)
+    return ServerError(tr("A server process crashed: {crash}.").format(crash=crash), hint=KEPT)
 
 
 STOP_PGBENCH_S: Final = 3.0
@@ -180,7 +180,7 @@ class PgbenchBounds:
             return
         most = int(self.place.memory_bytes * _ANSWER_SHARE)
         if _peak_bytes(pid) > most:
-            message = tr("The server sent endless results: pgbench needed {size} of memory for them.")
+            message = tr("The server sent too much data: pgbench needed over {size} of memory for it.")
             raise ServerError(message.format(size=format_size(most)), hint=KEPT)
         self._check_words()
         late_s = self.place.late_s
@@ -202,13 +202,13 @@ class PgbenchBounds:
         if self.place.memory_bytes is None:
             return
         if _NO_MEMORY.search(stderr):
-            message = tr("The server sent endless results: pgbench needed {size} of memory for them.")
+            message = tr("The server sent too much data: pgbench needed over {size} of memory for it.")
             raise ServerError(message.format(size=format_size(self.place.memory_bytes)), hint=KEPT)
         self._check_words()
 
     def _check_words(self) -> None:
         if _size(self.words) > MOST_WORDS_BYTES:
-            message = tr("The server sent endless messages: pgbench wrote {size} of them.")
+            message = tr("The server sent too many messages: pgbench wrote over {size} of them.")
             raise ServerError(message.format(size=format_size(MOST_WORDS_BYTES)), hint=KEPT)
 
 

@@ -237,7 +237,7 @@ def report_round(
             listener.reported("note", error.message)
     for names, after in course.decided.items():
         if after == rounds:
-            sentence = tr("No further runs needed after round {rounds}: {names}.")
+            sentence = tr("No further runs are needed after round {rounds}: {names}.")
             listener.reported("note", sentence.format(rounds=rounds, names=", ".join(names)))
 
 

@@ -185,7 +185,7 @@ MAINTAINED: Final = "maintenance"
 BESIDE: Final = "background"
 """Kind of the events for background work: its start, and the end of each repetition."""
 _HOW: Final = {
-    WorkEnd.DONE: tr("to its end"),
+    WorkEnd.DONE: tr("completely"),
     WorkEnd.ENDED: tr("ended with its phase"),
     WorkEnd.FAILED: tr("failed"),
 }
@@ -305,7 +305,7 @@ class MeasuredPhases:
             self._report_background(phase, beside, turns)
             beside.look()
 
-        begun = tr("{label}: started, for as long as the phase lasts")
+        begun = tr("{label} started and runs until the phase ends")
         self.recorder.event(BESIDE, begun.format(label=work.label))
         beside.start()
         try:
@@ -446,7 +446,7 @@ class MeasuredPhases:
         self.server.check_target()  # records the commands that root ran
         (ended,) = found
         if not ended.is_done:
-            reason = ended.message or tr("root's helper ended it")
+            reason = ended.message or tr("the root helper ended it")
             raise StorageError(tr("{label} failed: {reason}").format(label=work.label, reason=reason))
 
     def _do_by_server(self, work: Maintenance) -> None:

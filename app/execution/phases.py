@@ -338,9 +338,7 @@ class Runner:
         try:
             sampled = self.server.sample_tables()
         except (OSError, ProbeUnavailable, ServerError) as error:
-            note = UNVERIFIED.format(
-                what=tr("the compressibility of the loaded tables"), reason=_reason(error)
-            )
+            note = UNVERIFIED.format(what=tr("the loaded tables' compressibility"), reason=_reason(error))
             self.recorder.event("note", note)
             return SampledCompression()
         self.recorder.set_run(RunMetadata(sampled=sampled))

@@ -89,7 +89,7 @@ def move_to_library(file: LiveFile) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         message = tr(
-            "The run file could not be moved to {path}: {reason}. It is complete and still in memory: {live}."
+            "The run file could not be moved to {path} ({reason}). It is complete and in memory: {live}."
         )
         hint = tr(
             "Free some space and run `pgfooting list`, which moves it, before the machine is switched off."
@@ -157,7 +157,7 @@ def finish_abandoned(folder: Path) -> None:
 def _finish(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         # It grew in memory, and the machine was switched off.
-        note = tr("The run file {name} was still in memory and was lost when the machine was switched off.")
+        note = tr("The run file {name} was still in memory and was lost when the machine restarted.")
         path.with_name(path.name + LOST_NOTE).write_text(note.format(name=path.name) + "\n", encoding="utf-8")
         path.unlink()
         return
@@ -213,7 +213,7 @@ def _refuse_unmoved(leaving: ResourceRecord) -> None:
         for live in sorted(Path(entry.path).glob(f"*{SUFFIX}")):
             final = Path(leaving.campaign_folder, live.name)
             if final.is_symlink() or not final.is_file():
-                message = tr("the run file {live} is still in memory, because {folder} has no link to it")
+                message = tr("the run file {live} is still in memory and has not been moved to {folder}")
                 raise RunFileError(message.format(live=live, folder=leaving.campaign_folder))
 
 

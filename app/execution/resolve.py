@@ -142,9 +142,9 @@ def _commands(wanted: int, parameter: Path) -> str:
             "It cannot return to 0 while ZFS is loaded: remove zfs_arc_max from /etc/modprobe.d and reboot."
         )
     return tr(
-        "As root, for now:\n  echo {wanted} > {parameter}\nand for later starts, in "
-        "/etc/modprobe.d/zfs.conf:\n  options zfs zfs_arc_max={wanted}\nA larger cache shrinks only when "
-        "memory is short, or after a reboot."
+        "Run as root, until the next boot:\n  echo {wanted} > {parameter}\nFor later boots, in "
+        "/etc/modprobe.d/zfs.conf:\n  options zfs zfs_arc_max={wanted}\nA larger cache shrinks only under "
+        "memory pressure or on reboot."
     ).format(wanted=wanted, parameter=parameter)
 
 
@@ -154,7 +154,7 @@ def arc_max_sentence(campaign: Campaign, folders: Iterable[str]) -> str:
         return ""
     if not is_on_zfs(campaign, folders):
         return tr("zfs_arc_max has no effect here: no configuration is on ZFS.")
-    sentence = tr("zfs_arc_max of this machine is {wanted}, as the campaign needs it.")
+    sentence = tr("On this machine zfs_arc_max is {wanted}, as the campaign needs it.")
     return sentence.format(wanted=_words(campaign.zfs_arc_max_bytes))
 
 
@@ -246,7 +246,7 @@ def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
             most = 0
         if 0 < most <= target.memory_limit_bytes:
             continue
-        message = tr("{name}: a memory limit has no meaning on {label}, whose cache may be larger.")
+        message = tr("{name}: a memory limit does not cover the cache of {label}, which may be larger.")
         hint = tr("Remove memory_limit, or have an administrator set {parameter} to at most {limit}.")
         words = hint.format(limit=target.memory_limit_bytes, parameter=parameter)
         raise TargetError(message.format(name=item.name, label=spec.label), hint=words)
@@ -437,7 +437,7 @@ def _check_open_files(item: Configuration, machine: Machine) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard == resource.RLIM_INFINITY or needed <= hard:
         return
-    message = tr("{name}: {clients} clients need {needed} open files; this account's limit is {limit}.")
+    message = tr("{name}: {clients} clients need {needed} open files, but this account's limit is {limit}.")
     raise CampaignError(
         message.format(name=item.name, clients=clients, needed=needed, limit=hard),
         field="workload.clients",
@@ -482,8 +482,8 @@ def _check_backups(item: Configuration, installation: Installation) -> None:
     has_tablespaces = isinstance(item.target, DiskTarget) and len(item.target.of_relations) > 1
     if has_tablespaces and installation.major < TARGETS_MAJOR:
         message = tr(
-            "{name}: base backups during a phase with tables or indexes on separate disks need PostgreSQL "
-            "{major} or newer; this one is {version}."
+            "{name}: with tables or indexes on separate disks, base backups during a phase need PostgreSQL "
+            "{major} or newer, not {version}."
         )
         raise CampaignError(
             message.format(name=item.name, major=TARGETS_MAJOR, version=installation.version),
@@ -542,7 +542,7 @@ def _with_room(
         return checks.check(item.target, need_bytes)
     if target.free_bytes < need_bytes:
         message = tr("The disks of {name} have {free} free; the run needs {need}.")
-        hint = tr("Choose larger partitions (partition_size), more disks, or smaller data.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or less data.")
         free, need = format_size(target.free_bytes), format_size(need_bytes)
         raise TargetError(message.format(name=item.name, free=free, need=need), hint=hint)
     return target

@@ -248,8 +248,8 @@ def _begin_file(
         memory = _memory_folder(execution)
         if memory is None:
             note = tr(
-                "{folder} has no space for the run file, so it is written beside the "
-                "data, which costs some extra writes there."
+                "{folder} has no space for the run file. It is written beside the data, which costs some "
+                "extra writes there."
             )
             note = note.format(folder=MEMORY_FOLDER)
     try:

@@ -196,7 +196,7 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         reason = tr("PostgreSQL, pgbench and their page cache were limited to {size} of memory together")
         marks.append(("memory-limited", reason.format(size=format_size(target.memory_limit_bytes))))
     if any(is_test_device(disk) for _, disk in plan.members()):
-        marks.append((TEST_DEVICES, tr("loop devices: these are the figures of files on another disk")))
+        marks.append((TEST_DEVICES, tr("loop devices: the figures are those of files on another disk")))
     return marks
 
 
@@ -212,8 +212,8 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     if isinstance(target, ServerTarget):
         sentence = tr("existing server: its disks, filesystem, caches and CPUs are unknown")
         asked = tr(
-            "existing server: disks, filesystem and CPUs as its machine reports them over ssh; its caches "
-            "are unknown"
+            "existing server: disks, filesystem and CPUs as its machine reports them over ssh (its caches "
+            "are unknown)"
         )
         marks.append((EXISTING_SERVER, asked if target.ssh else sentence))
     newer = newer_than_tested(resolved.installation.version, resolved.installation.major)

@@ -136,7 +136,7 @@ def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
     wanted = {disk.device_number for disk in disks}
     for disk in list_disks(Policy(accept_loop_devices=True)).disks:
         if disk.identity.device_number in wanted and disk.is_left_over:
-            reason = tr("The storage created on it is still there: {uses}.").format(
+            reason = tr("Storage that pgFooting created is still on: {uses}.").format(
                 uses=", ".join(disk.held_by) or disk.path
             )
             yield UnreleasedItem(disk.path, disk.identity.serial, reason)
@@ -237,7 +237,7 @@ class DiskSession:
     def obstacle(self, plan: StoragePlan) -> str:
         """Return why a plan cannot be made any more in this session; empty if nothing is known."""
         if self.is_lost:
-            return tr("The helper stopped, and with it the authorisation to use the disks.")
+            return tr("The helper stopped, which ended the authorisation to use the disks.")
         failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
         return next(filter(None, failed), "")
 

@@ -307,7 +307,7 @@ class ExistingServer(NotOurs):
         failure = self._watch.wait_for_failure(max(grace_s, _GRACE_S) if grace_s else 0.0)
         if failure:
             kind = ServerLostError if self._watch.is_lost else ServerError
-            raise kind(failure, hint=tr("Data measured until then is kept."))
+            raise kind(failure, hint=tr("Data measured so far is kept."))
 
     def stop(self) -> None:
         """End the watch, and a running statement of ours; the server continues."""

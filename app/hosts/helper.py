@@ -99,7 +99,7 @@ class Members:
             node = self._nodes[disk.device_number]
             line = next((line for line in lines if _names(node, line) and _is_bad(line)), "")
             if line:
-                words = tr("{disk}: the kernel reports: {line}.")
+                words = tr("{disk}: the kernel reports “{line}”.")
                 yield MemberFault(disk, words.format(disk=self._name(disk), line=line.rstrip(".")))
 
     def _folder(self, disk: DiskIdentity) -> Path:
@@ -132,7 +132,7 @@ class Members:
             return words.format(before=before, after=after, bytes=number_text(size_bytes, ","))
         state = _read(folder / "device" / "state")
         if state in _GONE_STATES:
-            return tr("the kernel has given the disk up (state “{state}”).").format(state=state)
+            return tr("the kernel has taken the disk offline (state “{state}”).").format(state=state)
         for path in folder.glob("*/holders/md*/md/dev-*/state"):
             partition = path.parents[4].name
             if path.parent.name == f"dev-{partition}" and "faulty" in _read(path).split(","):
@@ -220,7 +220,7 @@ class HelperHost:
             self.event("helper-lost", tr("The helper stopped. pgFooting restarts it to release the disks."))
             remains = self.session.recover()
             if not remains.sentences:
-                self.event("note", tr("The restarted helper has removed what was left behind."))
+                self.event("note", tr("The restarted helper has removed the remains."))
         names = [kept.name for kept in remains.left] or [place]
         return tuple(
             SweepEvent(CleanupAction.KEPT, names[min(number, len(names) - 1)], text)
@@ -287,7 +287,7 @@ class HelperHost:
         try:
             self.session.session.drop_caches(watch)
         except UnavailableError as error:
-            sentence = tr("The caches of the machine were not emptied after loading. {reason}")
+            sentence = tr("The machine's caches were not emptied after loading. {reason}")
             self.event("note", sentence.format(reason=error.message))
 
     def maintain(self, name: str) -> MaintenanceEnd:
@@ -409,7 +409,7 @@ def _with_room(path: str, need_bytes: int) -> FileIdentity:
     identity, free_bytes = _look_at(path)
     if free_bytes < need_bytes:
         message = tr("The storage has {free} free; the run needs {need}.")
-        hint = tr("Choose larger partitions (partition_size), more disks, or smaller data.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or less data.")
         words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
         raise TargetError(words, hint=hint)
     return identity

@@ -161,7 +161,7 @@ class LocalHost:
         path, identity = self._resources.make_first(private_places(), self._record)
         notes: tuple[str, ...] = ()
         if not is_in_memory(path):
-            note = tr("No memory filesystem for logs: writing to {path} costs its device some writes.")
+            note = tr("No tmpfs was found for logs, so they cost the device of {path} some writes.")
             notes = (note.format(path=path),)
         return PrivateFolder(path, identity, self.account), notes
 

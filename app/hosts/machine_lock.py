@@ -123,8 +123,7 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
     except OSError as err:
         raise FootingError(
             tr(
-                "The lock against simultaneous campaigns cannot be taken ({path}: {reason}); nothing was "
-                "started."
+                "pgFooting cannot lock out simultaneous campaigns ({path}: {reason}). Nothing was started."
             ).format(path=err.filename, reason=err.strerror),
             hint=of_an_account(
                 tr("Set {variable} to another folder.").format(variable="XDG_STATE_HOME"), root=""

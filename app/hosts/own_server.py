@@ -142,7 +142,7 @@ def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[st
             wanted="".join(wanted.present) or "-",
             names=", ".join(path.name for path in list(wrong)[:_NAMED]),
         ),
-        hint=tr("This kernel accepts the option but does not apply it to new files: remove it."),
+        hint=tr("This kernel accepts the option but does not apply it to new files. Remove the option."),
     )
 
 
@@ -271,7 +271,7 @@ class OwnServer:
         server, _ = self._prepared
         self._has_tablespaces = server.make_backup_role()
         if self._has_tablespaces and server.installation.major < TARGETS_MAJOR:
-            message = tr("Base backups during a phase with tablespaces need PostgreSQL {major} or newer.")
+            message = tr("With tablespaces, base backups during a phase need PostgreSQL {major} or newer.")
             raise ServerError(message.format(major=TARGETS_MAJOR))
 
     def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:

@@ -288,8 +288,8 @@ class _Importer:
         if bad.messages:
             run.notes += bad.messages
             reason = trn(
-                "{count} line was not understood and was skipped: {first}",
-                "{count} lines were not understood and were skipped, the first: {first}",
+                "pgFooting could not parse {count} line and skipped it: {first}",
+                "pgFooting could not parse {count} lines and skipped them, the first: {first}",
                 len(bad.messages),
             )
             run.marks.append(("damaged-log", reason.format(count=len(bad.messages), first=bad.messages[0])))

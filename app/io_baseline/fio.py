@@ -143,7 +143,7 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
     except KeyError as err:
         raise _lacking(str(err.args[0])) from err
     except (TypeError, ValueError, AttributeError, OverflowError) as err:  # no number, or one without end
-        raise FioError(tr("fio's output is not understood: {what}.").format(what=err)) from err
+        raise FioError(tr("pgFooting cannot parse fio's output ({what}).").format(what=err)) from err
     if operations < 1 or seconds <= 0:
         raise FioError(tr("fio completed no request."))
     result = JobResult(
@@ -167,7 +167,7 @@ def _number(value: Any) -> float:  # noqa: ANN401 - of JSON
 
 
 def _lacking(name: str) -> FioError:
-    return FioError(tr("fio's output is not understood: {what}.").format(what=name))
+    return FioError(tr("pgFooting cannot parse fio's output ({what}).").format(what=name))
 
 
 def _document(text: str) -> dict[str, Any]:

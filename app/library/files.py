@@ -113,7 +113,7 @@ def _give_name(part: Path, folder: Path, stem: str) -> Path:
         if not name.exists():
             part.rename(name)
             return name
-    raise RunFileError(tr("{folder} contains too many files of one name.").format(folder=folder))
+    raise RunFileError(tr("{folder} contains too many files with the same name.").format(folder=folder))
 
 
 _TRIES: Final = 1000
@@ -151,7 +151,7 @@ def move_to_trash(path: Path) -> TrashedFile:
         _fold_journal(path)
         return _move(path.absolute())
     except OSError as error:
-        message = tr("{name} could not be moved to the trash: {reason}. It is still in its place.")
+        message = tr("{name} could not be moved to the trash: {reason}. It is where it was.")
         raise TrashError(message.format(name=path.name, reason=error.strerror or error)) from error
 
 
@@ -173,7 +173,7 @@ def restore(trashed: Iterable[TrashedFile]) -> None:
             each.info.unlink(missing_ok=True)
         except OSError as error:
             problems.append(
-                tr("{path} could not be brought back ({reason})").format(
+                tr("{path} could not be restored ({reason})").format(
                     path=each.original, reason=error.strerror
                 )
             )
@@ -200,7 +200,7 @@ def _fold_journal(path: Path) -> None:
         with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE").fetchall()
     except sqlite3.Error as error:
-        message = tr("{name} could not be moved to the trash: {reason}. It is still in its place.")
+        message = tr("{name} could not be moved to the trash: {reason}. It is where it was.")
         raise TrashError(message.format(name=path.name, reason=error)) from error
 
 
@@ -300,7 +300,7 @@ def clean_name(text: str) -> str:
     """
     name = _one_line(text)
     if not name:
-        raise UsageError(tr("A name has at least one character."))
+        raise UsageError(tr("A name needs at least one character."))
     if len(name) > NAME_LIMIT:
         raise _too_long(titled(tr("name")), NAME_LIMIT, len(name))
     return name
@@ -314,7 +314,7 @@ def read_tags(text: str) -> tuple[str, ...]:
     """
     tags = tuple(dict.fromkeys(tag for part in text.split(",") if (tag := _one_line(part).lstrip("#"))))
     if len(tags) > TAGS_LIMIT:
-        message = tr("A run has at most {limit} tags; these are {count}.")
+        message = tr("A run can have at most {limit} tags, but {count} were given.")
         raise UsageError(message.format(limit=TAGS_LIMIT, count=len(tags)))
     for tag in tags:
         if len(tag) > TAG_LIMIT:

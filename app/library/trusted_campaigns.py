@@ -86,7 +86,7 @@ def _own_folder(path: Path) -> Iterator[int]:
     """
     with opened(str(path), READ) as folder:
         if not _is_own(os.fstat(folder)):
-            raise PermissionError(1, tr("others could change it"), str(path))
+            raise PermissionError(1, tr("other users could change it"), str(path))
         yield folder
 
 

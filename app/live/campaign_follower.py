@@ -454,7 +454,7 @@ class RunFollower:
         silent_s = (now_ms - data.last_ms) / 1000
         problem = ""
         if state is RunState.INCOMPLETE:
-            problem = tr("The runner of this run died; everything measured until then is kept.")
+            problem = tr("The runner of this run died, but everything measured so far is kept.")
         quiet_s = silent_s if silent_s > QUIET_S else 0.0
         return take_snapshot(
             data, SnapshotContext(now_ms, state, quiet_s, problem), self._read_commands(data)

@@ -220,7 +220,7 @@ def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
         groups.setdefault(identity_of(data).group, []).append(data)
     if not FEWEST <= len(groups) <= MOST:
         message = tr(
-            "A race needs two to six runs, or runs of two to six configurations; these are {runs} runs of "
+            "A race needs two to six runs, or runs of two to six configurations. You gave {runs} runs of "
             "{configurations}."
         )
         number = len(groups)
@@ -268,7 +268,7 @@ def make_race(
         message = tr("A race needs at least two runs with per-second TPS.")
         raise UsageError(" ".join([message, *excluded]))
     if not is_ranked:
-        apart = tr("These runs are of different conditions, so they are not ranked.")
+        apart = tr("These runs were made under different conditions, so they are not ranked.")
         note = " ".join(filter(None, (note, apart)))
     return Race(tuple(runs), tuple(excluded), note, is_ranked)
 

@@ -94,7 +94,7 @@ def _comments() -> tuple[str, ...]:
 
 
 _MADE_BY = {
-    Assembler.RAW: tr("nothing between"),
+    Assembler.RAW: tr("directly on the disk"),
     Assembler.MD: "md",
     Assembler.BTRFS: "btrfs",
     Assembler.ZFS: "ZFS",
@@ -119,7 +119,7 @@ def filesystems() -> str:
 def levels() -> str:
     """Return every RAID level for each assembler."""
     return _table(
-        (tr("Level"), tr("Made by"), titled(tr("disks")), tr("Remarks")),
+        (tr("Level"), tr("Created by"), titled(tr("disks")), tr("Remarks")),
         (
             (
                 item.level,
@@ -145,7 +145,7 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
     yield f"## {plain_markdown(spec.id)}"
     if spec.options:
         yield _table(
-            (titled(tr("option")), tr("Known as"), tr("Values"), tr("What it does")),
+            (titled(tr("option")), tr("Known as"), tr("Values"), tr("Effect")),
             ((each.id, real_name(each), _values(each), _effect(each)) for each in spec.options),
         )
     for preset in spec.presets:
@@ -155,7 +155,7 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         heading = tr("Preset {name}").format(name=preset.id)
         yield f"- **{heading}**: {plain_markdown(sentence)}"
     for lack in spec.lacks:
-        missing = tr("Not here: {reason}").format(reason=f"{lack.option}. {lack.why}")
+        missing = tr("Unavailable here: {reason}").format(reason=f"{lack.option}. {lack.why}")
         yield f"- {plain_markdown(missing)}"
 
 
@@ -169,7 +169,7 @@ def _effect(option: OptionSpec) -> str:
     for value, classes in option.risks:
         costs = ", ".join(each.label for each in classes if each is not Safety.SAFE)
         if costs:
-            sentences.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
+            sentences.append(tr("With {value}: {costs}.").format(value=_word(value), costs=costs))
     if option.written_whole:
         sentences.append(
             tr("With values smaller than a page: {costs}.").format(costs=Safety.TORN_PAGES.label)
@@ -298,7 +298,7 @@ def find_chapter(name: str) -> Chapter:
     for each in CHAPTERS:
         if each.id == name:
             return each
-    message = tr("There is no chapter “{name}”; there are {known}.")
+    message = tr("There is no chapter “{name}”. Chapters: {known}.")
     raise UsageError(
         message.format(name=plain_name(name), known=", ".join(known)), hint=did_you_mean(name[:80], known)
     )

@@ -223,7 +223,7 @@ def check_in_effect(
         chosen |= fixed
     if not wrong:
         return
-    message = tr("The server does not use the chosen settings: {settings}. Nothing was measured.")
+    message = tr("The server does not use the specified settings: {settings}. Nothing was measured.")
     words = tr("{name} is {found} instead of {chosen} (from: {source})")
     sentence = "; ".join(
         words.format(

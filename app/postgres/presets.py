@@ -121,8 +121,8 @@ DEFAULTS: Final = ServerPreset(
     id="defaults",
     label=tr("PostgreSQL's defaults"),
     description=tr(
-        "initdb's defaults, not sized for the machine: 128 MB shared buffers, 1 GB of WAL between "
-        "checkpoints. Comparable with older benchmarks that used the defaults."
+        "initdb's defaults, not sized for the machine: 128 MB shared_buffers, 1 GB max_wal_size. Comparable "
+        "with older benchmarks that used the defaults."
     ),
     source="initdb; as in “Effects of filesystems and mount options upon PostgreSQL performance”, 2011-04-21",
     rules=(),
@@ -173,8 +173,8 @@ MACHINE: Final = ServerPreset(
             "max_wal_size",
             lambda sizing: format_megabytes(_machine_wal(sizing)),
             tr(
-                "16 GB, or half of the target's space besides the data: checkpoints forced by volume make "
-                "runs incomparable"
+                "16 GB, at most half of the target's space besides the data: checkpoints forced by WAL "
+                "volume distort runs"
             ),
             "manual 19.5.2; measured: at least 1.9 x WAL rate x checkpoint_timeout",
         ),
@@ -193,7 +193,7 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "checkpoint_completion_target",
             _fixed("0.9"),
-            tr("the default since 14, for 13 too"),
+            tr("the default since version 14, set for 13 too"),
             "manual 19.5.2; release notes 14",
         ),
         SettingRule(
@@ -245,10 +245,10 @@ _VONDRA_RULES: Final = (
 
 SEEDS: Final = ServerPreset(
     id="seeds",
-    label=tr("As the published benchmarks"),
+    label=tr("As in the published benchmarks"),
     description=tr(
-        "Tomas Vondra's settings for ext4, XFS and btrfs in his 2022 filesystem comparison, so that results "
-        "can be compared with the published ones."
+        "Tomas Vondra's settings for ext4, XFS and btrfs in his 2022 filesystem comparison. Makes results "
+        "comparable with the published ones."
     ),
     source="Vondra",
     rules=_VONDRA_RULES,
@@ -256,7 +256,7 @@ SEEDS: Final = ServerPreset(
 
 SEEDS_ZFS: Final = ServerPreset(
     id="seeds-zfs",
-    label=tr("As the published benchmarks") + " (ZFS)",
+    label=tr("As in the published benchmarks") + " (ZFS)",
     description=tr(
         "The same with his ZFS tuning. full_page_writes is off, which is only safe if the filesystem never "
         "tears pages; otherwise the run is marked."

@@ -349,7 +349,7 @@ class Server:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(grace_s)
         if not self.is_running():
-            raise self.failure(tr("The server has ended by itself"))
+            raise self.failure(tr("The server stopped by itself"))
 
     def failure(self, what: str) -> FootingError:
         """Return the error for `what` with the most important line of the log.
@@ -475,7 +475,7 @@ class Server:
                 tr("The server in {path} was killed but does not end (process {pids}).").format(
                     path=self.data_directory, pids=", ".join(map(str, stuck))
                 ),
-                hint=tr("The kernel waits for a device. Its data directory was not touched."),
+                hint=tr("It may be waiting for a device in the kernel. Its data directory was not touched."),
             )
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:

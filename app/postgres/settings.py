@@ -302,7 +302,7 @@ _UNSAFE: Final = (
     (
         "synchronous_commit",
         True,
-        tr("a crash loses the last committed transactions: commit does not wait for the disk"),
+        tr("a crash can lose the last committed transactions: commit does not wait for the disk"),
     ),
     (
         "data_sync_retry",
@@ -458,7 +458,7 @@ def setting_error(refusal: StartupFailure, version: str, nearest: str = "") -> S
     if refusal.is_unknown:
         message = tr("postgresql.settings.{name}: PostgreSQL {version} has no such setting.")
     else:
-        message = tr("postgresql.settings.{name}: PostgreSQL {version} says: {text}.")
+        message = tr("postgresql.settings.{name}: PostgreSQL {version} answered: {text}.")
     return SettingError(
         message.format(name=refusal.setting, version=version, text=refusal.text.rstrip(".")),
         hint=nearest or refusal.hint,

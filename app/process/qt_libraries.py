@@ -48,11 +48,11 @@ REPORT_PACKAGES: Final = ("PySide6", "pypdf")
 
 _WINDOW: Final = tr("Needed for the window and not installed: {names}.")
 _REPORT: Final = tr("Needed for reports and pictures and not installed: {names}.")
-_INSTALLS: Final = tr("`packaging/run` installs what it needs.")
+_INSTALLS: Final = tr("`packaging/run` installs what pgFooting needs.")
 _WITHOUT_WINDOW: Final = tr(
     "`pgfooting run quick` measures without a window, in two minutes; `pgfooting --help` lists all commands."
 )
-_NO_NEED: Final = tr("CSV and JSON need none of it.")
+_NO_NEED: Final = tr("CSV and JSON exports work without these libraries.")
 
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 """Message of the dynamic linker (glibc, elf/dl-load.c)."""

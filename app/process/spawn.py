@@ -183,9 +183,9 @@ class _Watch:
 
 def _explain(failure: Mapping[str, object], start: Start) -> str:
     """Return the sentence for a step that `app.process.exec_as` reports."""
-    beyond = tr("{program} could not be started: {account} cannot use {path}: {text}.")
+    beyond = tr("{program} could not be started, because {account} cannot use {path}: {text}.")
     sentence = {
-        "tie": tr("{program} could not be started: it could not be tied to this process: {text}."),
+        "tie": tr("{program} could not be started, because it could not be tied to this process: {text}."),
         "output": beyond,
         "folder": beyond,
     }.get(str(failure["step"]), tr("{program} could not be started as {account}: {text}."))

@@ -210,7 +210,7 @@ class BenchmarkStreams:
 
 
 def _unreadable(error: OSError) -> PgbenchError:
-    message = tr("The output of pgbench cannot be read: {reason}.")
+    message = tr("pgbench's output cannot be read: {reason}.")
     return PgbenchError(message.format(reason=error.strerror or error))
 
 

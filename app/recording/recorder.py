@@ -254,8 +254,8 @@ class Recorder:
         if summary.other_lines:
             lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
             sentence = trn(
-                "pgbench printed {count} line that is not understood, and is kept: {lines}",
-                "pgbench printed {count} lines that are not understood, and are kept: {lines}",
+                "pgFooting cannot parse {count} line of pgbench's output, which is kept: {lines}",
+                "pgFooting cannot parse {count} lines of pgbench's output, which are kept: {lines}",
                 len(summary.other_lines),
             )
             self.mark("unknown-lines", sentence.format(count=len(summary.other_lines), lines=lines))
@@ -446,7 +446,7 @@ class Recorder:
             self.writer.add_unavailable(self.writer.t_ms(), source, reason)
 
     def _write_lost_log(self, reason: str) -> None:
-        message = tr("The latencies of single transactions are unknown from here on: {reason}")
+        message = tr("The latencies of individual transactions are unknown from here on: {reason}")
         sentence = message.format(reason=reason)
         self.writer.add_event(self.writer.t_ms(), "latency-log", sentence)
         self.writer.add_unavailable(self.writer.t_ms(), "transaction-log", reason)
@@ -555,7 +555,7 @@ def write_clock_event(writer: RunFileWriter, change: ClockEvent) -> None:
         message = tr("The machine slept for {seconds:.1f} s.").format(seconds=change.seconds)
         kind = "suspended"
     else:
-        message = tr("The wall clock was set by {seconds:+.3f} s.").format(seconds=change.seconds)
+        message = tr("The wall clock was stepped by {seconds:+.3f} s.").format(seconds=change.seconds)
         kind = "clock-step"
     writer.add_event(writer.t_ms(change.monotonic_s), kind, message, {"seconds": change.seconds})
     writer.add_mark(kind, message)

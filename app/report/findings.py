@@ -147,7 +147,7 @@ def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str =
     )
     if baseline and not group and baseline not in found.baselines:
         message = tr("None of these runs has the configuration “{name}”.").format(name=baseline)
-        hint = tr("There are: {names}.").format(names=", ".join(found.baselines))
+        hint = tr("Known: {names}.").format(names=", ".join(found.baselines))
         raise UsageError(message, hint=did_you_mean(baseline, found.baselines) or hint)
     return found
 

@@ -35,10 +35,10 @@ SECTION_LABELS: Final = MappingProxyType(
     {
         Section.TIME: tr("Tables, bars and runs over time"),
         Section.PHASES: tr("Each phase separately"),
-        Section.COSTS: tr("Latency and cost of a transaction"),
+        Section.COSTS: tr("Latency and cost per transaction"),
         Section.CONFIGURATIONS: tr("Each configuration"),
-        Section.TAKE_WITH_YOU: tr("Take it with you"),
-        Section.DIFFERENCES: tr("What differs"),
+        Section.TAKE_WITH_YOU: tr("Winning setup"),
+        Section.DIFFERENCES: tr("Differences"),
         Section.METHOD: tr("Method"),
         Section.ENVIRONMENT: tr("Machine, server and settings"),
         Section.VERDICTS: tr("Pairs and caveats"),
@@ -100,9 +100,9 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the author's texts and the choice of sections."""
-    parser.add_argument("--title", default="", help=tr("instead of the campaign's name"))
-    parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
-    parser.add_argument("--purpose", default="", help=tr("why it was measured, in your words"))
+    parser.add_argument("--title", default="", help=tr("title (default: the campaign's name)"))
+    parser.add_argument("--author", default="", help=tr("author, under the title and in file metadata"))
+    parser.add_argument("--purpose", default="", help=tr("purpose of the measurement, in your words"))
     parser.add_argument(
         "--conclusion", default="", help=tr("your recommendation (default: pgFooting's draft)")
     )
@@ -110,11 +110,11 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         default="",
         metavar="NAME",
-        help=tr("what you have now: a configuration to compare with, or a column of the tables"),
+        help=tr("your current configuration, or a column of the tables: the baseline of all comparisons"),
     )
     words = tr(
-        "sections after the first page, in this order, separated by commas: {known} (default: all but "
-        "commands; the list of runs is always included)"
+        "sections after the first page, in this order, separated by commas (default: all but commands): "
+        "{known}. The list of runs is always included"
     )
     parser.add_argument(
         "--sections",

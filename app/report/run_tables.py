@@ -113,8 +113,8 @@ _COSTS: Final = (
 _OF_DEVICES: Final = _COSTS[:4]
 _COMPRESSION: Final = ("rows_ratio", "tables_compressed", "tables_on_disk")
 _OF_COMPRESSION: Final = tr(
-    "After loading: how well the tables compress (zstd -3 over 128 KiB), and how far the filesystem "
-    "compressed them."
+    "After loading: compressibility of the tables (zstd -3 over 128 KiB), and their compression by the "
+    "filesystem."
 )
 _COMPARED: Final = (
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms"),
@@ -249,9 +249,9 @@ def figure_pages(found: Findings) -> Iterator[Block]:
         return
     shown = [table for each in tables for table in each]
     ids = {column.id for table in shown for column in table.columns}
-    title = tr("Variation and cost of a transaction")
+    title = tr("Variation and cost per transaction")
     if any(name.startswith("latency") for name in ids):
-        title = tr("Latency and cost of a transaction") if tables[1] else titled(tr("latency"))
+        title = tr("Latency and cost per transaction") if tables[1] else titled(tr("latency"))
     yield Text(
         TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS
     )
@@ -259,7 +259,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     sentence = tr("Means over runs. Source: the runs listed under “Runs”.")
     if any(cell.endswith(_DIFFERS) for table in shown for row in table.rows for cell in row.cells.values()):
         sentence = tr(
-            "Means over runs. {sign}: significantly different from the baseline (95 %, Holm); without it, "
+            "Means over runs. {sign}: significantly different from the baseline (95 %, Holm). Without it, "
             "no difference is claimed. Source: the runs listed under “Runs”."
         )
     devices = devices_sentence(found.runs)

@@ -204,7 +204,7 @@ def _queue(plan: StoragePlan) -> Iterator[str]:
             yield f"# {match}, {', '.join(settings)}"
 
 
-TITLE: Final = tr("Take it with you")
+TITLE: Final = tr("Winning setup")
 
 _FILESYSTEM: Final = tr("filesystem")
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+[A-Za-z]*|-?[0-9]+\.[0-9]+")
@@ -359,11 +359,11 @@ def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
 
 def _last_words(*, proved: bool, safe: bool) -> str:
     what = tr("the measured configurations") + (tr(" without unsafe options") if safe else "")
-    sentence = tr("Among the fastest of {what} for this workload on this machine; others may differ.")
+    sentence = tr("Among the fastest of {what} for this workload and machine; results elsewhere may differ.")
     if not proved:
         sentence = tr(
-            "The highest mean of {what} for this workload on this machine, not proven to be the fastest; "
-            "others may differ."
+            "The highest mean of {what} for this workload and machine, not proven to be the fastest; results "
+            "elsewhere may differ."
         )
     return sentence.format(what=what)
 
@@ -409,7 +409,7 @@ def _storage(plan: StoragePlan | None, properties: Sequence[Property]) -> Iterat
         made = None if plan is None else storage_commands(plan)
     if made is not None:
         yield TakenPart(tr("Storage, as root: this erases the disks"), made.commands)
-        note = tr("replace $UUID_... by the value that the commands gave it (blkid shows it)")
+        note = tr("replace $UUID_... with the values from the commands above (blkid shows them)")
         has_ids = any("$UUID" in line for line in made.fstab)
         yield TakenPart("/etc/fstab", (*([comment(note)] if has_ids else []), *made.fstab))
         return
@@ -449,12 +449,12 @@ def _server(properties: Sequence[Property]) -> Iterator[TakenPart]:
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        older = tr("PostgreSQL before 18 has no --no-data-checksums: without either there are none")
+        older = tr("PostgreSQL before 18 has no --no-data-checksums, because its default is no checksums")
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
         note = [] if checksums == tr("yes") else [comment(older)]
         yield TakenPart(tr("The cluster, as postgres"), (*note, line))
     lines = tuple(line for item in properties if item.topic == SETTING for line in _setting(item))
-    nothing = tr("only the defaults of the server")
+    nothing = tr("only the server's defaults")
     yield TakenPart("postgresql.conf", lines or (comment(nothing),))
 
 
@@ -560,4 +560,4 @@ def _turned(found: Comparison) -> Comparison:
 
 
 def _safety(*, is_safe: bool) -> str:
-    return tr("Nothing unsafe.") if is_safe else tr("A crash or power failure can lose data.")
+    return tr("No unsafe option is used.") if is_safe else tr("A crash or power failure can lose data.")

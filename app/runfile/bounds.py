@@ -160,7 +160,7 @@ class BoundedConnection:
             text_left, steps_left = self._text_left, self._steps_left
             rows_left -= len(batch)
             if rows_left < 0:
-                raise TooMuchError(tr("it has more content than bytes"))
+                raise TooMuchError(tr("its content is larger than the file"))
             yield batch
             if len(batch) < _BATCH_ROWS:
                 return
@@ -186,7 +186,7 @@ class BoundedConnection:
         """Called by SQLite every `_HANDLER_STEPS` steps; True stops the statement."""
         self._steps_left -= _HANDLER_STEPS
         if self._steps_left < 0:
-            self._stopped = tr("reading it needs more steps than a file of its size can")
+            self._stopped = tr("reading it takes more steps than any valid file of its size")
         elif time.monotonic() > self._deadline_s:
             self._stopped = tr("it could not be read within {s:.0f} s").format(s=DEADLINE_S)
         return bool(self._stopped)
@@ -195,5 +195,5 @@ class BoundedConnection:
         """Called by Python's sqlite3 module for every text."""
         self._text_left -= len(raw)
         if self._text_left < 0:
-            raise TooMuchError(tr("it has more content than bytes"))
+            raise TooMuchError(tr("its content is larger than the file"))
         return raw.decode()

@@ -47,7 +47,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
     """
     measured = run.phase(Phase.MEASURE)
     if measured is None or measured.ended_ms is None:
-        reason = tr("it was not measured to its end")
+        reason = tr("the run was not measured completely")
         return Disturbances(unknown=tuple((kind, reason) for kind in THRESHOLDS))
     # A sample is the mean of the second before it: start with the first one completely inside.
     totals: Totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=DISTURBING_METRICS)

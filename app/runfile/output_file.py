@@ -37,7 +37,7 @@ def check_output(output: Path, *, replace: bool | None) -> None:
             message = f"{output} " + tr("is not a regular file") + "."
             raise UsageError(message, hint=tr("Choose another name."))
         if output.exists() and not replace:
-            message = tr("{path} exists already; it was not touched.")
+            message = tr("{path} already exists; it was not touched.")
             another = tr("Choose another name.")
             hint = another if replace is None else tr("Choose another name, or add --force to replace it.")
             raise RefusedError(message.format(path=output), hint=hint)

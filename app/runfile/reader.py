@@ -344,7 +344,7 @@ def _check_header(path: Path) -> bool:
     pages, page_bytes = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
     if not in_wal_mode and pages * (65536 if page_bytes == 1 else page_bytes) > size_bytes:
         raise CorruptRunFileError(
-            tr("{path} is cut off: {size} bytes of {expected}.").format(
+            tr("{path} is truncated: it has {size} of {expected} bytes.").format(
                 path=path, size=size_bytes, expected=pages * page_bytes
             )
         )

@@ -312,9 +312,7 @@ def _shape(
     try:
         found = _shape_of(tps, known(metadata.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
     except ValueError as error:  # negative, or impossibly large
-        raise CorruptRunFileError(
-            tr("The run file is damaged: its seconds contain impossible TPS.")
-        ) from error
+        raise CorruptRunFileError(tr("The run file is damaged: it contains impossible TPS.")) from error
     return found if interval_s == 1 else found | unseen_between_reports(found)
 
 

@@ -66,7 +66,7 @@ def parse_levels(text: str) -> dict[str, int]:
             continue
         room, colon, level = word.partition(":")
         if room not in known or (colon and level not in LEVELS):
-            message = tr("{variable} says “{word}”, which is neither a level nor a room, nor a room:level.")
+            message = tr("{variable} contains “{word}”, which is not a level, a room or a room:level.")
             hint = tr("Levels are {levels}; rooms are {rooms}.")
             hint = hint.format(levels=", ".join(LEVELS), rooms=", ".join(sorted(known)))
             raise UsageError(message.format(variable=VARIABLE, word=word), hint=hint)

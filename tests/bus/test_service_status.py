@@ -24,7 +24,7 @@ def test_running_and_unknown_services(bus: Serving, serve: Callable[..., Serving
 def test_wizard_advises_helper_installation(bus: Serving) -> None:
     state = look_for_helper()
     assert state is not None
-    assert "A root helper formats the disks, and it is not installed" in state.message
+    assert "The root helper, which formats the disks, is not installed" in state.message
     assert state.hint.endswith("sudo packaging/helper install")
 
 

@@ -335,7 +335,7 @@ def test_cold_caches_on_spare_disk(
             assert cached.data_bytes > 50 * MIB
             assert cached.cached_bytes <= MOST_CACHED * cached.data_bytes
             assert (run.output("server.log") or "").count("database system is ready") == 2
-            sentences = [each.message for each in run.events() if "caches of the machine" in each.message]
+            sentences = [each.message for each in run.events() if "machine's caches" in each.message]
             assert all("read-only" in sentence for sentence in sentences), "only where root may not drop them"
     assert nothing_left(disk)
 

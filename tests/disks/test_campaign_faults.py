@@ -136,8 +136,7 @@ def test_dead_helper_restarted_once(
         with run_of(campaign_bench) as run:
             assert "helper-lost" in dict(run.marks())
             assert any(
-                "The restarted helper has removed what was left behind" in event.message
-                for event in run.events()
+                "The restarted helper has removed the remains" in event.message for event in run.events()
             )
 
 
@@ -241,11 +240,11 @@ def test_failing_disk_named_others_continue(
     states = [(Path(event["path"]).name[3:-8], event["state"]) for event in runs]
     assert sorted(states) == [("broken-r1", "failed"), ("sound-r1", "done"), ("sound-r2", "done")], states
     (left_out,) = messages_of(running, "left-out")
-    assert f"{broken} (serial number {serial}): the kernel reports: " in left_out
+    assert f"{broken} (serial number {serial}): the kernel reports “" in left_out
     (path,) = [Path(event["path"]) for event in runs if event["state"] == "failed"]
     with RunFile(path) as run:
         reason = dict(run.marks())["disk-failed"]
-        assert reason.startswith(f"{broken} (serial number {serial}): the kernel reports: ")
+        assert reason.startswith(f"{broken} (serial number {serial}): the kernel reports “")
         line = reason.partition("reports: ")[2]
         assert "error" in line
         assert Path(broken).name in line

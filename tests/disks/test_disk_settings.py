@@ -91,9 +91,10 @@ def test_foreign_change_kept_and_reported(helper: Running, disks: list[str]) -> 
             found += [signal[5]] if "kyber" in signal[5] else []
         assert signal[2:] == ("", "", "", [])
         words = (
-            "it was changed after pgFooting had set none. It stays as it is; before that it was mq-deadline."
+            "because it was changed after pgFooting had set none. It stays as it is; the previous value was "
+            "mq-deadline."
         )
-        assert found == [f"{disk}: scheduler is now kyber: {words}"]
+        assert found == [f"{disk}: scheduler is now kyber, {words}"]
         assert show(disk) == ("kyber", "256")
         owner.release()
     assert show(disk) == ("kyber", "256")

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.domain.messages.message import say
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.storage.checks.disk_checks import probe, probe_with_program
@@ -178,9 +179,9 @@ def test_replaced_disk_not_written_or_wiped(scene: Scene) -> None:
     hooks = replace(journal.hooks(), identify=identify)
     hooks = at_command(hooks, "mkfs.ext4", lambda: answers.update(serial="another disk"))
     disks = scene.disks
-    with pytest.raises(RefusedError, match="is not the disk that was chosen") as caught:
+    with pytest.raises(RefusedError, match="is not the disk that was selected") as caught:
         Execution(disks, hooks).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
-    assert "Not everything could be undone" in caught.value.hint
+    assert say("not-all-undone") in caught.value.hint
     assert list(Path("/sys/block", Path(scene.nodes[0]).name).glob("*/partition"))
     # it comes back: nobody knows what became of it meanwhile, so that a person is asked
     with pytest.raises(StorageError, match="did not unmount it itself"):
@@ -195,7 +196,7 @@ def test_foreign_partition_content_not_overwritten(
     partition = f"{scene.nodes[0]}p1"
     journal = Journal(scene.spare)
     act = lambda: subprocess.run(("mkswap", partition), check=True, capture_output=True)  # noqa: E731
-    with pytest.raises(RefusedError, match=": swap"):
+    with pytest.raises(RefusedError, match="has swap"):
         Execution(scene.disks, at_command(journal.hooks(), "mkfs.ext4", act)).make(
             scene.steps(scene.plan("ext4", Level.SINGLE))
         )
@@ -249,7 +250,7 @@ def test_foreign_data_before_partitioning_untouched(scene: Scene) -> None:
     act = lambda: subprocess.run(("mkswap", node), check=True, capture_output=True)  # noqa: E731
     with pytest.raises(RefusedError, match=r"D\d\d") as caught:
         Execution(scene.disks, at_command(journal.hooks(), "sfdisk", act)).make(steps)
-    assert "was removed" in caught.value.hint
+    assert say("was-undone") in caught.value.hint
     found = subprocess.run(("blkid", "-p", node), capture_output=True, text=True, check=True).stdout
     assert 'TYPE="swap"' in found
 
@@ -443,9 +444,9 @@ def test_foreign_disk_content_kept_and_reported(
 def test_content_made_before_filesystem_kept(scene: Scene) -> None:
     journal = Journal(scene.spare)
     hooks = at_command(journal.hooks(), "mkfs.ext4", lambda: swap(scene.nodes[0]))
-    with pytest.raises(RefusedError, match=": swap") as caught:
+    with pytest.raises(RefusedError, match="has swap") as caught:
         Execution(scene.disks, hooks).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
-    assert "contains swap" in caught.value.hint
+    assert "holds swap" in caught.value.hint
     assert run("blkid", "-p", "-o", "value", "-s", "TYPE", f"{scene.nodes[0]}p1") == "swap\n"
 
 

@@ -311,7 +311,7 @@ def test_changed_disk_red_until_restored(
     first = ended["banner"].splitlines()[0]
     assert first.startswith(f"This run failed. {named}: ")
     assert "its size changed from 1 GiB" in first or "capacity change" in first
-    reason = f"{disk} is not the disk that was chosen (size_bytes differ)"
+    reason = f"{disk} is not the disk that was selected (size_bytes differ)"
     assert f"{named} could not be released. {reason}" in ended["banner"]
     assert "another campaign" not in ended["banner"]
     assert {"disk failed", "disks not released"} <= set(ended["marks"].replace("⚠ ", "").split(" · "))

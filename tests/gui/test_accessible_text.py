@@ -234,8 +234,8 @@ def test_bar_figure_describes_bars_and_intervals(
     (figure,) = [each for each in page.findChildren(FigureView) if each.isVisible()]
     assert figure.focusPolicy() is Qt.FocusPolicy.NoFocus, "Tab stops once, at what has a name"
     words = described(figure.sheet)
-    assert re.search(r"xfs: 1,101, interval 1,09\d to 1,10\d", words), words
-    assert re.search(r"ext4: 1,001, interval ", words), words
+    assert re.search(r"xfs: 1,101, CI 1,09\d to 1,10\d", words), words
+    assert re.search(r"ext4: 1,001, CI ", words), words
 
 
 def test_growing_run_described_and_announced(

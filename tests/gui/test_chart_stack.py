@@ -704,7 +704,7 @@ def test_latency_charts_note_closed_loop(stack: ChartStack, runs: list[RunData])
         return [chart.heading.load for chart in stack.charts]
 
     closed, at_a_rate, closed_loops = of_rate(runs[0], None), of_rate(runs[1], 500.0), runs[2]
-    assert headings(closed) == ["", "closed loop: waiting to start not counted"]
+    assert headings(closed) == ["", "closed loop: queueing time not counted"]
     assert headings(closed, at_a_rate) == headings(closed)
     assert headings(at_a_rate) == headings(closed_loops) == ["", ""]
 

@@ -85,7 +85,7 @@ def test_button_repeats_at_seventy_percent_of_slowest(
     assert not page.again.isEnabled()
     show(qtbot, page, write(tmp_path))
     assert page.text.toPlainText().lower().count("closed loop") == 1
-    assert page.again.text() == "A&gain at 70 % …"
+    assert page.again.text() == "Run a&gain at 70 % …"
     asked: list[Campaign] = []
     page.again_asked.connect(asked.append)
     press(page)
@@ -100,7 +100,7 @@ def test_button_repeats_at_seventy_percent_of_slowest(
 @pytest.mark.parametrize(
     ("text", "rate_tps", "words"),
     [
-        ("", None, "plain was not run by pgFooting, so how to repeat it is not known."),
+        ("", None, "pgFooting did not run plain, so it does not know how to repeat it."),
         (None, 900.0, "These runs had a target rate"),
         ("name = ", None, "The campaign of plain"),
     ],

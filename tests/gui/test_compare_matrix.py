@@ -373,7 +373,7 @@ def test_filter_that_leaves_nothing_says_so(qtbot: QtBot, page: ComparePage, tmp
     page.filters.choose_runs("one of ext4", [str(paths[0])])
     with qtbot.waitSignal(page.settled):
         page.filters.choose("filesystem", ["zfs"])
-    sentence = "No run has all of: one of ext4; filesystem: zfs."
+    sentence = "No run matches all: one of ext4; filesystem: zfs."
     assert page.text.toPlainText() == sentence
     assert page.tabs.currentWidget().empty.sentence.text() == sentence  # type: ignore[attr-defined]
     every = page.filters.findChildren(QToolButton)[-1]

@@ -114,7 +114,7 @@ def sweep_of(folder: Path) -> list[Path]:
 def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     texts = words(page)
-    assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run separately")
+    assert texts.index("Differences") < texts.index("Verdict") < texts.index("Each run separately")
     assert "xfs is 10 % faster than ext4 (95 % CI" in texts
     assert "Target: filesystem" in texts
     assert "Each phase separately" not in texts
@@ -152,7 +152,7 @@ def test_fastest_named_with_equals(qtbot: QtBot, page: ComparePage, tmp_path: Pa
         trial = Trial(f"f2fs #{repeat + 1}", "f2fs", repeat, tps=1101.0 - 3 * repeat)
         paths.append(write_trial(path.with_name(f"f2fs-{repeat}.footing"), trial))
     show(qtbot, page, paths)
-    assert "Fastest: xfs; not significantly slower: f2fs (with 95 %" in words(page)
+    assert "Fastest: xfs. Not significantly slower: f2fs (with 95 %" in words(page)
 
 
 def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
@@ -162,12 +162,12 @@ def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: CompareP
     assert "ext4 is 9.1 % slower than xfs" in words(page)
     with qtbot.waitSignal(page.settled):
         page.cut.choose("30")
-    assert "nothing is left of it without the first 30 s" in words(page)
+    assert "it has no data after the first 30 s" in words(page)
     with qtbot.waitSignal(page.settled):
         page.cut.choose("0")
     with qtbot.waitSignal(page.settled):
         page.effect.setValue(15)
-    assert "less than the 15 % that would matter" in words(page)
+    assert "less than the smallest difference of interest (15 %)" in words(page)
 
 
 def tabs(page: ComparePage) -> list[str]:

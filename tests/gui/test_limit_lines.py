@@ -21,8 +21,8 @@ from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme
 
-WRITES = "writes: can do 9,950"
-FLUSHES = "flushes: can do 9,900"
+WRITES = "writes: capacity 9,950"
+FLUSHES = "flushes: capacity 9,900"
 
 
 @pytest.fixture
@@ -123,8 +123,8 @@ def test_limit_drawn_once_near(stack: ChartStack, tmp_path: Path, monkeypatch: p
     assert limit_texts(stack) == []
     for t_s in range(2, int(high_s) + 2):
         stack.update_live(run.until(float(t_s)))
-    assert limit_texts(stack) == ["writes: can do 30,000"]
-    assert "writes: can do 30,000" in explained
+    assert limit_texts(stack) == ["writes: capacity 30,000"]
+    assert "writes: capacity 30,000" in explained
 
 
 def test_another_scheme_gives_the_lines_its_colours(stack: ChartStack, tmp_path: Path) -> None:

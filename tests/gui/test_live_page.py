@@ -192,7 +192,7 @@ def test_next_run_replaces_ended_run(qtbot: QtBot, page: LivePage, bench: LiveBe
     follow(qtbot, page, bench)
     bench.finish(writer)
     look(qtbot, page)
-    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    assert page.numbers.tiles["tps"].beneath.text() == "run mean"
     bench.grow(bench.begin(2), 0, 3)
     look(qtbot, page)
     assert page.header.run.text() == "xfs #1"
@@ -273,8 +273,8 @@ def test_dead_runner_never_shown_as_running(qtbot: QtBot, page: LivePage, bench:
     assert "its runner died" in page.header.campaign.text()
     assert not page.header.stop.isVisible()
     assert page.header.runs.isVisible()
-    assert current_step(page)[1].startswith("ended at")
-    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    assert current_step(page)[1].startswith("ended (")
+    assert page.numbers.tiles["tps"].beneath.text() == "run mean"
     assert page.command.text() == ""
     assert not page.poller.is_running
 
@@ -594,7 +594,7 @@ def test_replay_end_figures_and_restart(qtbot: QtBot, page: LivePage, replay: Re
     page.set_source(replay)
     qtbot.waitUntil(lambda: page.watched.ended)
     assert not page.poller.is_running
-    assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
+    assert page.numbers.tiles["tps"].beneath.text() == "run mean"
     with qtbot.waitSignal(page.poller.watched):
         page.replay.play.click()
     assert not page.watched.ended
@@ -709,7 +709,7 @@ def test_charts_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench)
     ]  # once, not thrice
     bench.release()
     qtbot.waitUntil(lambda: page.watched.ended)
-    assert page.charts.shown.words_for_nothing == "It ended before its first run."
+    assert page.charts.shown.words_for_nothing == "The campaign ended before its first run."
 
 
 def test_narrow_tiles_shorten_without_cutting_words(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:

@@ -113,7 +113,7 @@ def test_stall_shown_large_until_over(room: Room) -> None:
     room.wait(20.0)
     rows = {row.name: row for row in room.window.board.rows}
     assert (rows["fs2 #1"].note, rows["fs2 #1"].is_over) == ("ended", True)
-    assert rows["fs2 #1"].beneath == "mean of the run"
+    assert rows["fs2 #1"].beneath == "run mean"
     room.wait(100.0)
     assert {row.note.partition(" ")[0] for row in room.window.board.rows} == {"ended"}
     assert not any(row.is_over for row in room.window.board.rows), "the final standing is no quiet one"
@@ -139,7 +139,7 @@ def test_shorter_run_waits_with_its_mean(enter: Enter, tmp_path: Path) -> None:
     assert (ended.name, ended.note, ended.beneath, ended.is_over) == (
         "fs0 #1",
         "ended",
-        "mean of the run",
+        "run mean",
         True,
     )
     assert (goes_on.name, goes_on.note, goes_on.is_over) == ("fs1 #1", "", False)

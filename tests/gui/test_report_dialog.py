@@ -155,7 +155,7 @@ def test_author_text_and_section_order_persist(
         "Jo Example",
         "Which filesystem?",
         "xfs it is.",
-        "Recommendation of the author",
+        "Author's recommendation",
     ):
         assert words in first
     entries = [str(entry.title) for entry in reader.outline if not isinstance(entry, list)]
@@ -172,7 +172,7 @@ def test_author_text_and_section_order_persist(
 
 def test_list_of_runs_is_mandatory(dialog: ReportDialog) -> None:
     rows = dialog.form.sections.list
-    [item] = [rows.item(row) for row in range(rows.count()) if "always there" in rows.item(row).text()]
+    [item] = [rows.item(row) for row in range(rows.count()) if "required" in rows.item(row).text()]
     assert not item.flags() & Qt.ItemFlag.ItemIsUserCheckable
     assert item.checkState() is Qt.CheckState.Checked
 

@@ -86,7 +86,7 @@ def test_second_start_shows_runs_in_first(qtbot: QtBot, runtime: Path, tmp_path:
     qtbot.waitUntil(lambda: second.poll() is not None)
     out, _ = second.communicate()
     window.first.close()
-    assert (second.returncode, out) == (0, "The window that is open shows it.\n")
+    assert (second.returncode, out) == (0, "Shown in the pgFooting window that is already open.\n")
     assert window.taken == [OpenRequest((str(run),), "from-the-menu")]
 
 

@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> socket.socket:
 
 
 def test_no_display_is_usage_error() -> None:
-    with pytest.raises(UsageError, match="none is named") as caught:
+    with pytest.raises(UsageError, match="DISPLAY not set") as caught:
         check_display({})
     assert "ssh -X" in caught.value.hint
 
@@ -72,7 +72,7 @@ def test_chosen_platform_not_questioned() -> None:
 
 
 def test_chosen_x11_needs_display() -> None:
-    with pytest.raises(UsageError, match="none is named"):
+    with pytest.raises(UsageError, match="DISPLAY not set"):
         check_display({"QT_QPA_PLATFORM": "xcb"})
 
 
@@ -178,7 +178,7 @@ def test_program_without_display_reports_it(tmp_path: Path) -> None:
         [sys.executable, "-m", "ui"], cwd=TOP, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("pgfooting: There is no display for the window (none is named).\n  ")
+    assert done.stderr.startswith("pgfooting: There is no display for the window (DISPLAY not set).\n  ")
 
 
 def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ui.widgets.plain_writer import DocumentColours
 from ui.widgets.texts import format_figure, format_number, moment
 from ui.window.facts.panel import FactsPanel
 
-DIFFERS, VERDICT, FIGURES_HEADING = "What differs", "Verdict", "Figures"
+DIFFERS, VERDICT, FIGURES_HEADING = "Differences", "Verdict", "Figures"
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_failed_and_incomplete_runs_explained(panel: FactsPanel, tmp_path: Path)
     begin_trial(left, Trial(state=RunState.RUNNING)).close()
     show(panel, left)
     assert "incomplete" in text(panel)
-    assert "every complete second until then is shown" in text(panel)
+    assert "Every complete second is shown" in text(panel)
 
 
 def test_long_names_fit_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:

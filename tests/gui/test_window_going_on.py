@@ -151,7 +151,7 @@ def test_library_opens_wizard_with_campaign_answers(
     menu = entries(window, bench.path(1))
     assert menu["R&esume the campaign"].isEnabled()
     assert menu["Measure the campaign aga&in"].isEnabled()
-    menu["Again with &changes …"].trigger()
+    menu["Run again with &changes …"].trigger()
     qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=PATIENCE_MS)
     assert window.campaigns.wizard is not None
     parts = window.campaigns.wizard.draft.parts
@@ -166,7 +166,7 @@ def test_foreign_runs_cannot_continue(qtbot: QtBot, open_window: OpenWindow, ben
     (bench.folder / CAMPAIGN_NAME).unlink()
     window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
-    for text in ("R&esume the campaign", "Measure the campaign aga&in", "Again with &changes …"):
+    for text in ("R&esume the campaign", "Measure the campaign aga&in", "Run again with &changes …"):
         assert not menu[text].isEnabled()
 
 
@@ -259,6 +259,6 @@ def test_damaged_run_reported_beside_result(qtbot: QtBot, light: Theme, bench: L
     qtbot.addWidget(result)
     with qtbot.waitSignal(result.settled, timeout=PATIENCE_MS):
         result.show_campaign(bench.folder, {"ext4": 0, "xfs": 1}, bench.folder.parent)
-    assert result.view.text.toPlainText().startswith(f"Before you use it\n{bench.path(2).name}: ")
+    assert result.view.text.toPlainText().startswith(f"Before you use this result\n{bench.path(2).name}: ")
     assert not result.compare.isEnabled()
     assert result.report.isEnabled()

@@ -61,7 +61,7 @@ def test_dropped_results_folder_imported_and_shown(qtbot: QtBot, window: MainWin
     assert all(path.startswith(inside) for path in window.runs_page.model.chosen)
     assert window.notice.isHidden(), "runs of the library are not offered to be copied into it"
     box.take([RECORDED])
-    qtbot.waitUntil(lambda: "in the library already" in box.state.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "already in the library" in box.state.text(), timeout=PATIENCE_MS)
     assert box.show_runs.isHidden()
     box.close()
 

@@ -107,7 +107,7 @@ def test_review_names_other_campaign(
     box = Disturbances(Theme(Scheme.LIGHT))
     qtbot.addWidget(box)
     box.look(ResolvedCampaign(CAMPAIGN, MACHINE, {}))
-    qtbot.waitUntil(lambda: box.notes.text() != "Looking …", timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: box.notes.text() != "Checking …", timeout=PATIENCE_MS)
     assert OTHER in box.other.text() if other_campaign else box.other.isHidden()
     assert box.wait.isHidden() is not (is_root and bool(other_campaign))
     assert box.wait.isChecked()

@@ -402,7 +402,7 @@ def test_review_lists_disturbances(
     qtbot.addWidget(box)
     box.library = Path("/")
     box.look(ResolvedCampaign(Campaign("x", (), 1, ()), MACHINE, {}))
-    assert box.notes.text() == "Looking …"
+    assert box.notes.text() == "Checking …"
     qtbot.waitUntil(lambda: bool(box.warnings.text()), timeout=PATIENCE_MS)
     assert box.warnings.text() == "⚠ The machine runs on battery. Plug it in."
     assert box.notes.text() == "The library is on a disk under test (sda)."
@@ -790,7 +790,7 @@ def test_program_consent_required_and_kept(
     qtbot.waitUntil(page.trust.isVisible, timeout=PATIENCE_MS)
     assert "\\shell touch <b>\\u202e/tmp/x</b>" in page.asked.toPlainText()
     assert not wizard.next.isEnabled()
-    assert "read the list, and tick it if you trust it" in wizard.reason.text()
+    assert "Read the list, then tick the box if you trust it" in wizard.reason.text()
 
     saved = tmp_path / "saved.toml"
     with qtbot.waitSignal(wizard.files.saved, timeout=PATIENCE_MS):
@@ -915,7 +915,7 @@ def test_disk_recipe_uses_ticked_disks(
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "mount-options-2011")
     assert not chooser.use.isEnabled()
-    assert "Needs 2 spare disks; 0 ticked." in chooser.remarks.text()
+    assert "Needs 2 spare disks, but 0 are ticked." in chooser.remarks.text()
     assert chooser.use.accessibleDescription()
     choose_disks(wizard.draft)
     wizard.pages[Step.WHERE].refresh()

@@ -203,7 +203,7 @@ def test_impossible_level_explained_in_row(
     page = page_of(open_wizard(draft, Step.MORE), MorePage)
     note = page.dimensions.editors["target.disks.level"].note.text()
     assert "Mirror (RAID 1): Not with ext4: " in note
-    assert "Here btrfs and ZFS can." in note
+    assert "Possible here: btrfs and ZFS." in note
     assert "Striped mirrors" not in note, "how many disks a level takes is told by its tick"
 
 

@@ -279,7 +279,7 @@ def test_unusable_disk_disabled_with_reason(open_wizard: OpenWizard) -> None:
     assert "D04: A filesystem on it is mounted." in page.why.text()
     assert "→ Unmount it." in page.why.text()
     spoken = model.data(index, Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken == "Use: cannot be chosen"
+    assert spoken == "Use: cannot be selected"
 
 
 def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
@@ -358,7 +358,7 @@ def test_all_disks_used_explained(qtbot: QtBot, open_wizard: OpenWizard, machine
     page = page_of(open_wizard(Step.DISKS), DisksPage)
     qtbot.waitUntil(lambda: "None of these disks can be used" in page.summary.text())
     machinery.show(SYSTEM, SPARE[0])
-    qtbot.waitUntil(lambda: page.summary.text() == "No disk is chosen.")
+    qtbot.waitUntil(lambda: page.summary.text() == "No disk is selected.")
 
 
 def test_root_asked_only_on_request(
@@ -379,7 +379,7 @@ def test_root_asked_only_on_request(
     page.ask.click()
     assert (page.ask.text(), page.ask.isEnabled()) == ("Asking root …", False)
     width = page.ask.width()
-    qtbot.waitUntil(lambda: page.ask.text() == "Root looks … 38 %")
+    qtbot.waitUntil(lambda: page.ask.text() == "Root reads … 38 %")
     assert page.ask.width() == width
     assert page.ask.sizeHint().width() <= width
     may_answer.set()

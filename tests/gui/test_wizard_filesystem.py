@@ -158,7 +158,7 @@ def test_six_options_visible_with_large_type(open_page: OpenPage, size: tuple[in
     QTest.keyClick(barrier.control, Qt.Key.Key_Space)
     assert (
         "A power cut can lose acknowledged commits or the whole filesystem, unless "
-        "every disk's write cache survives it (power-loss protection, battery)"
+        "all write caches survive it (power-loss protection, battery)"
     ) in barrier.badge.text()
     assert barrier._notes.isVisible(), "what is dangerous is said at the option"
 
@@ -214,7 +214,7 @@ def test_changed_options_visible_and_named(
     assert "nobarrier" in page.commands.toPlainText()
     assert "Default: on." in barrier.control.accessibleDescription()
     page.options.only_chosen.click()
-    assert page.options.only_chosen.text() == "Only chosen options (2)"
+    assert page.options.only_chosen.text() == "Only selected options (2)"
     assert found(page) == ["barrier", "commit"]
     barrier.control.click()
     assert found(page) == ["barrier", "commit"], "nothing moves away under the mouse"
@@ -365,7 +365,7 @@ def test_data_fitting_memory_noted(open_page: OpenPage) -> None:
     wizard.flow.step = Step.WORKLOAD
     wizard._open_page()
     note = wizard.pages[Step.WORKLOAD].fields["workload.size"].note
-    assert "The data fits in RAM 40 times over, so reads come from memory, not from storage." in note.text()
+    assert "The data fits in RAM 40 times over, so reads come mostly from memory, not storage." in note.text()
     draft.parts.values["workload.size"] = "large"
     wizard.pages[Step.WORKLOAD].load()
     assert "fits in RAM" not in note.text()

@@ -115,7 +115,7 @@ def test_reference_needs_own_name_typed(
             "the same name, at least"
         ),
         "at least 3 times",
-        "It needs ssh",
+        "pgFooting needs ssh",
         "pg_monitor",
     ):
         assert words in more.about_reference.text()

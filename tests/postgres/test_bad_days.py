@@ -208,7 +208,7 @@ def kill_backend(running: Running) -> None:
     ("crash", "code", "words"),
     [
         pytest.param(kill_pgbench, "pgbench", "pgbench was killed by signal 9", marks=pytest.mark.longest),
-        pytest.param(kill_postmaster, "server", "server has ended by itself", marks=pytest.mark.longest),
+        pytest.param(kill_postmaster, "server", "server stopped by itself", marks=pytest.mark.longest),
         (kill_backend, "server", "was terminated by signal 9"),
     ],
 )
@@ -373,11 +373,11 @@ def test_measured_without_shared_memory_room(campaign_bench: CampaignBench) -> N
     with RunFile(Path(listed["path"])) as run:
         notes = [event.message for event in run.events() if event.kind == "note"]
     assert any(
-        ("has no space for the run file, so it is written beside the data, which costs some extra writes")
+        ("has no space for the run file. It is written beside the data, which costs some extra writes")
         in note
         for note in notes
     )
-    assert any("No memory filesystem for logs" in note for note in notes)
+    assert any("No tmpfs was found for logs" in note for note in notes)
 
 
 # --- a person stops

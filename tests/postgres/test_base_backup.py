@@ -138,7 +138,7 @@ def test_base_backups_last_as_long_as_phase(campaign_bench: CampaignBench) -> No
             len(judged.measured) == 0
         )
         assert phase_note(slowly) == (
-            "beside pg_basebackup at most 256 KiB a second (one cut off by the end of the run)"
+            "in parallel with pg_basebackup at most 256 KiB a second (one cut off by the end of the run)"
         )
     shown = " ".join(campaign_bench.command("show", str(path)).stdout.split())
     assert "beside pg_basebackup (" in shown

@@ -109,7 +109,7 @@ def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: Ca
         f"Server: {elsewhere.name}",
         "Role: bench",
         "Round trip: ",
-        "It touches nothing else, changes no server settings and restarts nothing",
+        "It changes no other data or settings, but its load and checkpoints affect the whole server",
     ):
         assert words in ended.stderr
     assert elsewhere.databases() == before
@@ -142,7 +142,7 @@ def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: Ca
     assert "fit in" not in shown, "this machine's memory is not the server's"
     assert "below a virtual machine" not in shown
     for words in (
-        "the machine of the server",
+        "the server's machine",
         "existing-server: ",
         f"{elsewhere.name} as bench, TLS none, round trip ",
     ):
@@ -277,11 +277,11 @@ def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch:
         ("", "", "is not allowed to create databases (CREATEDB)"),
         ("SUPERUSER", "", "is a superuser"),
         ("CREATEDB", "GRANT pg_execute_server_program TO bench", "pg_execute_server_program"),
-        ("CREATEDB", "CREATE DATABASE shop OWNER bench", "also owns other databases than pgFooting's: shop"),
+        ("CREATEDB", "CREATE DATABASE shop OWNER bench", "owns databases that are not pgFooting's: shop"),
         (
             "CREATEDB",
             "ALTER DATABASE postgres OWNER TO bench",
-            "also owns other databases than pgFooting's: postgres",
+            "owns databases that are not pgFooting's: postgres",
         ),
     ],
 )

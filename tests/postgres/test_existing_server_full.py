@@ -24,7 +24,7 @@ from tests.postgres.test_existing_server import RecordingListener, campaign, ope
 
 pytestmark = pytest.mark.long
 
-FULL = "The disk of the server is full: "
+FULL = "The server's disk is full: "
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_remote_disk_full_while_loading(with_room_for_wal: Elsewhere, campaign_b
     ended = campaign_bench.run(text, "--load", server.name, status=1)
     output = " ".join(ended.stdout.split())
     assert f"large: {FULL}could not extend file" in output, output
-    assert "Free some space there, or choose smaller data or a shorter run" in output
+    assert "Free some space there, or choose less data or a shorter run" in output
     files = campaign_bench.run_files()
     (large,) = (path for path in files if "large" in path.name)  # what fails before measuring fails again
     assert the_error(large).startswith(FULL)

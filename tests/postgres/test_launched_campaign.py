@@ -81,7 +81,7 @@ def test_launch_needs_matching_agreement(bench: CampaignBench) -> None:
     )
 
     def refused() -> bool:
-        with pytest.raises(LaunchError, match="wants to do more than measure") as caught:
+        with pytest.raises(LaunchError, match="can do more than measure") as caught:
             wait_for_folder(start_campaign(campaign, bench.library), PATIENCE_S)
         return caught.value.status == ExitStatus.REFUSED and not witness.exists()
 

@@ -67,7 +67,7 @@ def test_server_machine_series_and_facts(
         unknown = dict(read_disturbances(run).unknown)
         assert "postgres" in unknown[DisturbanceKind.OTHERS_CPU], "whose CPU time it was is not known"
         values = {each.name: each.value for each in properties_of(run.metadata, before)}
-    assert values["read over"].startswith("ssh, ")
+    assert values["read via"].startswith("ssh, ")
 
 
 def test_refused_ssh_still_measured(
@@ -80,7 +80,7 @@ def test_refused_ssh_still_measured(
     with RunFile(bench.file) as run:
         assert not any(each.metric.startswith(("cpu.", "memory.")) for each in run.series())
         (reason,) = {reason for _, source, reason in run.unavailable() if source == "remote-machine"}
-        assert "it accepts none of the keys that ssh can use without a prompt" in reason
+        assert "accepts none of the keys that ssh can use without a prompt" in reason
         facts = read_environment_facts(run.facts("before"))
         assert "in vain" in facts.reached.words
         assert facts.online_cpus is None
@@ -128,7 +128,7 @@ def test_machine_shown_before_load(
     assert server.machine is not None
     assert server.machine.folder == str(elsewhere.data)
     rows = dict(server.rows)
-    assert rows["Read over"] == "ssh, Linux"
+    assert rows["Read via"] == "ssh, Linux"
     assert rows["Filesystem"] != "not known"
     assert "over ssh" in server.sentences[0]
 

@@ -29,7 +29,7 @@ def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
     assert "clients 2, fast" not in words
     assert "4 combinations give 3 configurations" in words
     assert "[[exclude]] removes 1 of them" in words
-    assert "3 runs; the time depends on the speed" in words
+    assert "3 runs; the time depends on TPS" in words
     assert "Loading writes about" in words
     assert not campaign_bench.library.exists()
     assert list(campaign_bench.target.iterdir()) == []

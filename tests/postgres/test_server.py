@@ -309,7 +309,7 @@ def test_server_end_noticed(workbench: Workbench) -> None:
         assert postmaster is not None
         psutil.Process(int(str(row[0]))).kill()
         postmaster.wait(60)  # restart_after_crash is off
-    with pytest.raises(ServerError, match="has ended by itself"):
+    with pytest.raises(ServerError, match="stopped by itself"):
         server.check_running()
     server.stop()
     assert workbench.outcomes[-1].exit_code != 0

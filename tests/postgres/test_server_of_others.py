@@ -258,7 +258,7 @@ AFTER = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenan
         ),
         (
             MaintenanceEnd("ended", "", 3.0),
-            "In the phase “after”: btrfs scrub failed: root's helper ended it",
+            "In the phase “after”: btrfs scrub failed: the root helper ended it",
         ),
     ],
 )
@@ -428,7 +428,5 @@ def test_unreadable_compressibility_reported(bench: Bench) -> None:
         assert OTHER_COMPRESSIBILITY not in dict(run.marks())
         assert summarise(run)["rows_ratio"] is None
         sentences = [each.message for each in run.events() if "cannot be verified" in each.message]
-        assert sentences == [
-            f"the compressibility of the loaded tables cannot be verified ({OF_ITS_MACHINE})"
-        ]
+        assert sentences == [f"the loaded tables' compressibility cannot be verified ({OF_ITS_MACHINE})"]
         assert run.metadata.workload.compressibility == 2.0

@@ -94,7 +94,7 @@ class Content:
             return NOT_YET
         if self.runs:
             return ""
-        return tr("No run has all of: {filters}.").format(filters=self.filters) if self.filters else NO_RUN
+        return tr("No run matches all: {filters}.").format(filters=self.filters) if self.filters else NO_RUN
 
     @cached_property
     def traces(self) -> tuple[RunTrace, ...]:

@@ -84,7 +84,7 @@ class ComparisonWriter(PlainWriter):
             self._line(note)
 
     def _write_differences(self, content: Content) -> None:
-        self._heading(tr("What differs"))
+        self._heading(tr("Differences"))
         found = what_differs([run.facts for run in content.runs if run.facts is not None])
         if not found.differences:
             self._line(describe_sameness(found), colour=self._ink.quiet)
@@ -241,7 +241,7 @@ class ComparePage(QWidget):
         self.baseline, self.cut = Choice(tr("Compare &with")), Choice(tr("Leave &out"))
         more = ((str(s), f"{number_text(s / 60, 'g')} min") for s in _MORE_CUTS_S)
         self.cut.offer([("0", tr("nothing")), ("30", "30 s"), *more])
-        self.cut.setToolTip(tr("At the start of every run: warm-up that was not measured separately."))
+        self.cut.setToolTip(tr("Excludes the start of every run: warm-up that was not measured separately."))
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
         )
@@ -254,7 +254,7 @@ class ComparePage(QWidget):
         self.cut.chosen.connect(self._compare)
         self.effect.valueChanged.connect(lambda _value: self._compare())
         percent = round(100 * AGAIN_SHARE)
-        self.again = QPushButton(tr("A&gain at {percent} % …").format(percent=percent))
+        self.again = QPushButton(tr("Run a&gain at {percent} % …").format(percent=percent))
         tip = tr(
             "Repeats these runs at one fixed rate, {percent} % of the slowest. Latencies are then "
             "comparable and include queueing time."

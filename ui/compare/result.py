@@ -55,7 +55,7 @@ class _AnswerWriter(PlainWriter):
         """Write the whole text."""
         weakened_by = (*problems, *answer.weakened_by)
         if weakened_by:
-            self._heading(tr("Before you use it"))
+            self._heading(tr("Before you use this result"))
         for sentence in weakened_by:
             self._warn(sentence)
         if answer.limits:
@@ -94,7 +94,7 @@ class ResultView(View):
         self.show_runs_of_cells(self.figure)
         self.what, self.published = Choice(tr("&Figure")), QCheckBox(tr("&Published figures"))
         self.published.setToolTip(
-            tr("Published for the same filesystem, RAID level and workload elsewhere; for reference only.")
+            tr("Shows published results for the same filesystem, RAID level and workload, as a reference.")
         )
         self.published.toggled.connect(lambda _on: self.refresh())
         self.what.chosen.connect(self.refresh)
@@ -107,7 +107,7 @@ class ResultView(View):
         self.copying.setMenu(menu)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
-        self.text.setAccessibleName(tr("Caveats of the result"))
+        self.text.setAccessibleName(tr("Result caveats"))
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.document().setUndoRedoEnabled(False)

@@ -66,7 +66,7 @@ def array_words(data: RunData) -> list[str]:
             sentence = tr("The array {array} is degraded: it runs without {count} of its disks.")
             sentences.append(sentence.format(array=array, count=int(values[-1])))
         else:
-            sentence = tr("The array {array} is synchronising during the measurement; {left} are left.")
+            sentence = tr("The array {array} is synchronising during the measurement; {left} remain.")
             sentences.append(sentence.format(array=array, left=format_size(float(values[-1]))))
     return sentences
 
@@ -155,11 +155,11 @@ class AgainButton(QPushButton):
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Aga&in"), parent)
+        super().__init__(tr("Run aga&in"), parent)
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         self.as_it_was = menu.addAction(tr("&As it was"))
-        self.as_it_was.setToolTip(tr("Runs the same campaign from the start, in a new order"))
+        self.as_it_was.setToolTip(tr("Runs the same campaign from the start; a random order is drawn again"))
         self.with_changes = menu.addAction(tr("With &changes …"))
         self.setMenu(menu)
 
@@ -260,8 +260,8 @@ class Header(QWidget):
         self.go_on.setVisible(has_ended and missing > 0)
         total = 0 if status is None else status.total
         tip = trn(
-            "Measures what is missing: {count} of {total} run, in this campaign's folder and order.",
-            "Measures what is missing: {count} of {total} runs, in this campaign's folder and order.",
+            "Measures the missing {count} of {total} run, in this campaign's folder and order.",
+            "Measures the missing {count} of {total} runs, in this campaign's folder and order.",
             total,
         )
         show_tip(self.go_on, tip.format(count=missing, total=total))
@@ -334,7 +334,7 @@ def steps_of(run: RunSnapshot, usual: Mapping[Phase, float]) -> tuple[Step, ...]
 def _current(run: RunSnapshot, name: str, usual: Mapping[Phase, float]) -> Step:
     elapsed_s, planned_s = run.phase_elapsed_s, run.phase_planned_s
     if run.finished:
-        return Step(name, tr("ended at {time}").format(time=format_duration(elapsed_s)), 1.0, current=True)
+        return Step(name, tr("ended ({time})").format(time=format_duration(elapsed_s)), 1.0, current=True)
     if planned_s:
         share = min(1.0, elapsed_s / planned_s)
         return Step(name, clock_words(elapsed_s, planned_s), share, current=True)
@@ -375,7 +375,7 @@ class PhaseBar(QWidget):
         self.steps: tuple[Step, ...] = ()
         self.remaining = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("Phases of the run"))
+        self.setAccessibleName(tr("Run phases"))
         theme.changed.connect(self.update)
 
     def show_run(self, run: RunSnapshot, usual: Mapping[Phase, float]) -> None:

@@ -181,7 +181,7 @@ NUMBERS: Final = (
         "p99 ms",
         "ms",
         lambda numbers: format_number(numbers.p99_ms),
-        lambda numbers, _: "" if numbers.p99_ms is None else tr("of the newest second"),
+        lambda numbers, _: "" if numbers.p99_ms is None else tr("newest second"),
         lambda data: data.percentile(99.0),
     ),
     NumberSpec(
@@ -263,12 +263,10 @@ def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
     if number == "iops" and (numbers.iops is None or numbers.flushes is None):
         return _flush_words(numbers, data)
     if number == "iops":
-        return (
-            tr("mean of the run") + ", " + tr("flushes {rate} /s").format(rate=format_rate(numbers.flushes))
-        )
+        return tr("run mean") + ", " + tr("flushes {rate} /s").format(rate=format_rate(numbers.flushes))
     if number == "p99":
         return tr("of all transactions of the run")
-    return tr("mean of the run")
+    return tr("run mean")
 
 
 class NumberTile(QFrame):

@@ -233,7 +233,7 @@ class LogDrawer(QPlainTextEdit):
         self.setUndoRedoEnabled(False)
         self.setMaximumBlockCount(_LONGEST_LINES)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setAccessibleName(tr("Log of the run"))
+        self.setAccessibleName(tr("Run log"))
         self.setPlaceholderText(tr("Nothing has happened yet."))
         self.setTabChangesFocus(True)
         self._apply_theme()

@@ -273,7 +273,7 @@ class TalkWindow(FullScreenWindow):
     def _phase_words(self, run: RunSnapshot) -> str:
         parts = [PHASE_NAMES[run.phase], clock_words(run.phase_elapsed_s, run.phase_planned_s)]
         if run.finished:
-            parts = [tr("mean of the run") if run.data.summary.get("tps") is not None else run.state.value]
+            parts = [tr("run mean") if run.data.summary.get("tps") is not None else run.state.value]
         if self._source is not None:
             parts.append(f"{number_text(self._source.speed, 'g')} ×")  # noqa: RUF001 - a multiplication sign
             if self._source.paused:

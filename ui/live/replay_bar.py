@@ -78,15 +78,15 @@ class ReplayBar(QWidget):
             layout.addWidget(widget)
 
     def _name(self) -> None:
-        self.slider.setAccessibleName(tr("Position of the replay"))
-        self.clock.setAccessibleName(tr("Time of the replay"))
+        self.slider.setAccessibleName(tr("Replay position"))
+        self.clock.setAccessibleName(tr("Replay time"))
         self.before.setAccessibleName(tr("Previous checkpoint"))
         self.after.setAccessibleName(tr("Next checkpoint"))
         self.before.setToolTip(f"{self.before.accessibleName()} (Shift+C)")
         self.after.setToolTip(f"{self.after.accessibleName()} (C)")
         self.play.setToolTip(tr("Pause or continue (P); J and L jump by 10 s"))
         self.speed.setToolTip(tr("Recorded seconds per second ([ and ])"))
-        self.speed.setAccessibleName(titled(tr("speed of the replay")))
+        self.speed.setAccessibleName(titled(tr("replay speed")))
 
     def _add_keys(self) -> None:
         keys = {

@@ -121,7 +121,7 @@ def awaited_words(watched: LiveState) -> str:
     """Return what a campaign without a first run waits for, or that there will be none."""
     status = watched.status
     if watched.ended:
-        return tr("It ended before its first run.")
+        return tr("The campaign ended before its first run.")
     if status is None or not status.runs:
         return tr("Waiting for the first run …")
     return tr("The first run is being prepared: {name}.").format(name=one_line(status.runs[0].name))

@@ -209,10 +209,10 @@ def check_display(environment: Mapping[str, str]) -> dict[str, str]:
     where = " ".join(
         f"{name}={value}" for name, value in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if value
     )
-    message = tr("There is no display for the window ({where}).").format(where=where or tr("none is named"))
+    message = tr("There is no display for the window ({where}).").format(where=where or tr("DISPLAY not set"))
     hint = tr(
-        "`pgfooting run quick` measures without one, in two minutes; `pgfooting --help` lists all commands. "
-        "Over ssh, `ssh -X` lends yours."
+        "`pgfooting run quick` measures without a window, in two minutes; `pgfooting --help` lists all "
+        "commands. `ssh -X` opens the window on your own display."
     )
     raise UsageError(message, hint=hint)
 
@@ -255,7 +255,7 @@ def run_window(argv: Sequence[str]) -> int:
         configure_logging(os.environ)
         request = read_arguments(argv)
         if _is_shown_already(request):
-            sys.stdout.write(tr("The window that is open shows it.") + "\n")
+            sys.stdout.write(tr("Shown in the pgFooting window that is already open.") + "\n")
             return 0
         os.environ.update(check_display(os.environ))
     except FootingError as error:

@@ -103,7 +103,7 @@ class LeaderBoard(QWidget):
         self._top = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.setAccessibleName(tr("Leader board"))
+        self.setAccessibleName(tr("Leaderboard"))
         theme.changed.connect(self.update)
 
     def accessible_text(self) -> str:
@@ -558,8 +558,8 @@ class RaceWindow(FullScreenWindow):
 
 
 def _headings(width_s: float, *, is_ranked: bool = True) -> tuple[str, str]:
-    number = tr("TPS: mean of the last {width}; mark: mean so far").format(width=width_words(width_s))
-    order = tr("Order: mean TPS since the start") if is_ranked else tr("Order: as chosen")
+    number = tr("TPS, mean of the last {width}; mark, mean so far").format(width=width_words(width_s))
+    order = tr("Order: mean TPS since the start") if is_ranked else tr("Order: as selected")
     return order, number
 
 
@@ -600,7 +600,7 @@ def board_row(standing: Standing, *, quiet: bool = True) -> BoardRow:
         value=number,
         number=rounded(number),
         marked=standing.mean,
-        beneath=tr("mean of the run") if ended else tr("so far {tps}").format(tps=rounded(standing.mean)),
+        beneath=tr("run mean") if ended else tr("so far {tps}").format(tps=rounded(standing.mean)),
         note=note,
         alarm=alarm,
         is_over=ended and quiet,

@@ -93,7 +93,7 @@ def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
     known = set(QFontDatabase.families())
     if not known:
         message = tr("This machine has no font, so the report would be unreadable.")
-        raise NoFontError(message, hint=tr("Install one; on Debian: apt install fonts-dejavu-core"))
+        raise NoFontError(message, hint=tr("Install one, on Debian with: apt install fonts-dejavu-core"))
     fallback = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
     sans = next((name for name in _SYSTEM_SANS if name in known), fallback)

@@ -39,7 +39,7 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 from app.domain.errors import FootingError, UsageError
-from app.domain.text import titled, tr
+from app.domain.text import titled, tr, trn
 from app.export.runs import with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.report.findings import Findings
@@ -68,7 +68,7 @@ class TakenText(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.text.setAccessibleName(tr("Winning setup, to take with you"))
+        self.text.setAccessibleName(tr("Winning setup as text"))
         self.copy = QPushButton(tr("C&opy"))
         self.copy.setAutoDefault(False)
         self.copy.setEnabled(False)
@@ -122,7 +122,7 @@ class SectionList(OrderedList):
 
     def __init__(self, sections: Sequence[Section], parent: QWidget | None = None) -> None:
         super().__init__(plain(tr("&Sections")), parent)
-        always = tr("{section} (always there)").format(section=SECTION_LABELS[Section.RUNS])
+        always = tr("{section} (required)").format(section=SECTION_LABELS[Section.RUNS])
         labels = {**SECTION_LABELS, Section.RUNS: always}
         others = (each for each in Section if each not in sections)
         self.show_rows(
@@ -168,8 +168,8 @@ class ReportOptionsForm(QWidget):
         self.title = QLineEdit()
         self.title.setPlaceholderText(about)
         self.author = QLineEdit()
-        self.purpose = _text(tr("Why it was measured: one or two sentences"))
-        self.conclusion = _text(tr("Default: the draft by pgFooting"))
+        self.purpose = _text(tr("Why you measured, in one or two sentences"))
+        self.conclusion = _text(tr("Default: pgFooting's draft"))
         self.baseline = ElidedComboBox()
         self.baseline.addItem(tr("the first one"), "")
         self.draft = QPushButton(tr("Use &draft"))
@@ -290,7 +290,7 @@ _KINDS: Final = {
     "html": tr("Report as a web page (HTML)"),
     "png": tr("Charts as a picture (PNG)"),
     "svg": tr("Charts as a drawing (SVG)"),
-    "txt": tr("Winning setup, to take with you"),
+    "txt": tr("Winning setup as text"),
 }
 
 _REPORTS: Final = frozenset({"pdf", "html"})
@@ -361,15 +361,14 @@ class ReportDialog(QDialog):
 
     def _lay_out(self) -> None:
         count = len(self._asked.runs)
-        sentence = (
-            tr("Of the ticked run.") if count == 1 else tr("Of the {count} ticked runs.").format(count=count)
-        )
+        words = trn("The report covers the ticked run.", "The report covers the {count} ticked runs.", count)
+        sentence = words.format(count=count)
         if count > 1:
-            sentence += " " + titled(tr("the others are compared with the configuration of the first")) + "."
+            sentence += " " + titled(tr("the first run's configuration is the baseline")) + "."
         lead = plain_label(sentence)
         lead.setWordWrap(True)
         self.form.fields.insertRow(0, tr("Pap&er"), self.paper)
-        self.form.fields.insertRow(0, tr("&What"), self.kind)
+        self.form.fields.insertRow(0, tr("&Format"), self.kind)
         left = QVBoxLayout()
         left.addWidget(lead)
         left.addWidget(self.form)

@@ -67,31 +67,30 @@ from app.storage.layout.disk_target import Support, check_support, read_support
 MOST_SERVERS: Final = 8
 
 _ROLE: Final = tr(
-    "There, as superuser: CREATE ROLE pgfooting LOGIN CREATEDB PASSWORD '...'; optional, for statistics and "
-    "checkpoints: GRANT pg_monitor TO pgfooting; (version 15 or newer also pg_checkpoint)."
+    "On the server, run as superuser: CREATE ROLE pgfooting LOGIN CREATEDB PASSWORD '...'. Optional, for "
+    "statistics and checkpoints: GRANT pg_monitor TO pgfooting; (version 15 or newer also pg_checkpoint)."
 )
 _HBA: Final = tr(
-    "In its pg_hba.conf: host all pgfooting ADDRESS/32 scram-sha-256, with this machine's address, then "
-    "SELECT pg_reload_conf(); listen_addresses must include a reachable address (changing it needs a "
-    "restart)."
+    "Add to its pg_hba.conf, with this machine's address: host all pgfooting ADDRESS/32 scram-sha-256. Then "
+    "run SELECT pg_reload_conf(). listen_addresses must include a reachable address; a change needs a "
+    "restart."
 )
-_PASSWORD: Final = tr("Here: put the password in ~/.pgpass, never in the connection string.")
+_PASSWORD: Final = tr("On this machine, put the password in ~/.pgpass, never in the connection string.")
 _SETTINGS: Final = tr(
-    "In its postgresql.conf, the recipe's settings, the same in every campaign: {settings}. Some need a "
-    "restart, which pgFooting never does there."
+    "Set in its postgresql.conf, identically in every campaign: {settings}. Some need a restart, which "
+    "pgFooting never triggers there."
 )
 _RUN: Final = tr(
-    "Measure it; --ssh asks its machine for filesystem and disks, which are unknown "
-    'otherwise: {command} run {recipe!q} --server "host=db.example user=pgfooting" --as '
-    '"its storage" --ssh db.example'
+    'Measure it: {command} run {recipe!q} --server "host=db.example user=pgfooting" --as "its storage" --ssh '
+    "db.example. Without --ssh, pgFooting cannot see the filesystem and the disks."
 )
 _NEXT: Final = tr(
-    "Between campaigns: stop the server, unmount, create the next filesystem on the same disk and repeat "
-    "all steps with the same postgresql.conf. Name each campaign's server after its storage (--as)."
+    "Between campaigns, stop the server, unmount, and create the next filesystem on the same disk. Repeat "
+    "all steps with the same postgresql.conf, and name the server after its storage (--as)."
 )
 _REFERENCE: Final = tr(
-    "To rank campaigns, measure a second, unchanged server there next to the other, at least {runs} times in "
-    "each: one more --server, --as reference and --ssh (wizard: “Add a reference”)."
+    "To rank campaigns, measure a second, unchanged server there, at least {runs} times in each. Add one "
+    "more --server, --as reference and --ssh (wizard: “Add a reference”)."
 )
 
 
@@ -124,7 +123,7 @@ def named_servers(
         UsageError: too many, a duplicate, or a text that the keys of campaign files reject.
     """
     if len(connections) > MOST_SERVERS:
-        message = tr("At most {most} servers can be measured in one campaign; given: {count}.")
+        message = tr("At most {most} servers can be measured in one campaign, but {count} were given.")
         raise UsageError(message.format(count=len(connections), most=MOST_SERVERS))
     if not connections and (names or ssh or room):
         raise UsageError(tr("--as, --ssh and --room need --server, in the same order."))
@@ -219,7 +218,7 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
         for server in servers
     )
     settings = settings_words(campaign)
-    sentence = tr("pgFooting does not change the server's settings; the recipe expects: {settings}.")
+    sentence = tr("pgFooting does not change the server's settings. The recipe expects {settings}.")
     remarks = (sentence.format(settings=settings),) if settings else ()
     return replace(
         campaign,
@@ -376,7 +375,7 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
     least = head.disks or most
     if not least <= len(serials) <= most or len(set(serials)) != len(serials):
         wanted = str(least) if least == most else tr("{low} to {high}").format(low=least, high=most)
-        message = tr("Spare disks needed: {wanted}, all different; given: {count}.")
+        message = tr("{wanted} different spare disks are needed, but {count} were given.")
         hint = tr("Name them with --disks SERIAL,SERIAL,…; “pgfooting disks” lists the spare ones.")
         raise UsageError(message.format(wanted=wanted, count=len(set(serials))), hint=hint)
     return keep(campaign, lambda item: _on_disks(item, serials))
@@ -496,7 +495,7 @@ def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | st
     )
     lost = any(not part.disks for _, part in filled.groups) or bool(target.zfs_log) > bool(filled.zfs_log)
     if lost:
-        return tr("It needs more disks than given.")
+        return tr("It needs more disks than were given.")
     problems = target_problems(filled)
     if problems:
         return " ".join(f"{each.message} {each.hint}".strip() for each in problems)

@@ -122,7 +122,7 @@ ANSWERS: Final = ListOf(
 )
 """Figures that may answer a question, by their names in run files."""
 
-_CANNOT_SHOW = tr("What the quick variant cannot show.")
+_CANNOT_SHOW = tr("Limits of the quick variant.")
 _KEPT = tr("The configurations of the quick variant; default: all, at most eight.")
 _QUICK_VALUE: Final = tr("This value in the quick variant; default: {value}.")
 _QUICK_REPEATS = _QUICK_VALUE.format(value=3)
@@ -130,18 +130,18 @@ _QUICK_SCALE = _QUICK_VALUE.format(value=2)
 _QUICK_DURATION = _QUICK_VALUE.format(value="5 s")
 _QUICK_WARMUP = _QUICK_VALUE.format(value="1 s")
 _QUICK_CLIENTS = _QUICK_VALUE.format(value=tr("as in the recipe"))
-_QUESTION = tr("Which question this campaign answers, in a few words.")
+_QUESTION = tr("The question this campaign answers, in a few words.")
 _FIGURES = tr("The metrics that answer this question; default: transactions per second.")
 _SOURCE = tr("Source of the experiment.")
 _CHANGED = tr("Deviations from the source, and why.")
 _MISSING = tr("Parts of the source that cannot be reproduced.")
-_NEEDS = tr("Other requirements of the machine.")
+_NEEDS = tr("Other requirements for the machine.")
 _DISKS = tr("Minimum number of spare disks.")
 _POSTGRESQL = tr("Oldest supported major version of PostgreSQL.")
 _QUICK = tr("The same comparison with little data and short runs.")
 _SERVER = tr("The same workload on existing servers, on filesystems created by their owners.")
-_PREPARE = tr("What the owner of such a server prepares, step by step.")
-_SERVER_SCALE = tr("The scale factor there, if the recipe's size is a share of memory.")
+_PREPARE = tr("Steps for the owner of such a server, in order.")
+_SERVER_SCALE = tr("The scale factor on existing servers, if the recipe's size is a share of memory.")
 
 QUICK_FIELDS: Final = (
     CampaignField("cannot_show", _SENTENCE, _CANNOT_SHOW),
@@ -291,7 +291,7 @@ def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
         return recipes[name]
     message = tr("There is no recipe “{name}”.").format(name=printable(name))
     near = did_you_mean(name[:80], recipes)
-    hint = tr("“{command} recipes” lists them; give a campaign file with its ending, .toml.")
+    hint = tr("“{command} recipes” lists them. To run a campaign file, give its name with .toml.")
     raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=CALLED))
 
 

@@ -40,7 +40,7 @@ from app.terminal.plain_text import json_text, plain
 
 ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
     ReleaseOutcome.WIPED: tr(
-        "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures."
+        "{disk} is released. A copy of the wiped signatures is in /var/lib/pgfooting/signatures."
     ),
     ReleaseOutcome.DROPPED: tr(
         "pgFooting has forgotten {disk}; nothing on it was wiped. “pgfooting disks” shows its state now."
@@ -92,7 +92,7 @@ class ReleaseQuestion:
 
 def _heading(disk: Disk) -> tuple[str, ...]:
     model = disk.identity.model.strip() or tr("unknown model")
-    line = tr("On {disk}, {model}, serial number {serial}, is:")
+    line = tr("Content of {disk} ({model}, serial number {serial}):")
     return (line.format(disk=disk.path, model=model, serial=name_of(disk)),)
 
 
@@ -201,14 +201,14 @@ def show_disks(listing: Listing, console: Console, unanswered: FootingError | No
         unanswered: why root did not answer about disks that look spare.
     """
     if not listing.disks:
-        _note(tr("This machine shows no disk that pgFooting could format."), console)
+        _note(tr("pgFooting found no disk on this machine that it could format."), console)
     for disk in listing.disks:
         _show_disk(disk, console)
     if listing.others:
         names = tr("Not listed, because pgFooting does not format such devices: {names}.")
         _note(names.format(names=", ".join(listing.others)), console)
     if any(disk.answer is SpareAnswer.LOOKS_SPARE for disk in listing.disks):
-        _note(tr("“Looks spare”: nothing was found against it, but only root can be sure."), console)
+        _note(tr("“Looks spare”: no sign of use was found, but only root can be sure."), console)
         if unanswered is not None:
             for line in (*unanswered.message.splitlines(), *unanswered.hint.splitlines()):
                 _note(line, console)
@@ -270,7 +270,7 @@ def _description(disk: Disk) -> Iterator[str]:
     if disk.rotation_rpm:
         yield tr("{rpm} rpm").format(rpm=disk.rotation_rpm)
     elif disk.rotational is not None and disk.bus not in _UNTRUE:
-        yield tr("hard disk") if disk.rotational else tr("does not rotate")
+        yield tr("hard disk") if disk.rotational else tr("non-rotating")
     if disk.identity.serial:
         yield tr("serial number {serial}").format(serial=disk.identity.serial)
     if disk.identity.wwn:
@@ -295,7 +295,7 @@ def inspection_progress(console: Console | None = None) -> Iterator[DiskProgress
 
         def progress(name: str, done: int, whole: int) -> None:
             if name not in tasks:
-                words = tr("places of {name}").format(name=plain(name))
+                words = tr("{name}: parts read").format(name=plain(name))
                 tasks[name] = bars.add_task(words, total=whole)
             bars.update(tasks[name], completed=done)
 
@@ -356,7 +356,7 @@ def _named(disks: Sequence[Disk], serial: str) -> Disk:
     if len(found) == 1:
         return found[0]
     if found:
-        message = tr("Several disks here have the serial number {serial}; name the WWN.").format(
+        message = tr("Several disks here have the serial number {serial}; give the WWN instead.").format(
             serial=plain(serial)
         )
     else:

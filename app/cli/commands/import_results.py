@@ -41,7 +41,7 @@ class _ProgressLine:
         head = (
             titled(tr("run {number} of {total}").format(number=done + 1, total=total)) + ": "
             if total
-            else tr("Looking …") + " "
+            else tr("Checking …") + " "
         )
         text = head + plain(what)
         if not what:
@@ -156,7 +156,7 @@ def _whose(names: Sequence[str], total: int) -> str:
 def _print_notes(runs: Sequence[ImportedRun], console: Console) -> None:
     notes = [(each.name, note) for each in runs for note in each.notes]
     if notes:
-        _section(console, tr("While reading"))
+        _section(console, tr("Notes"))
     for name, note in notes:
         print_line(console, f"{name}: {note}")
 

@@ -47,7 +47,7 @@ RECIPE_COLUMNS: Final[tuple[Column[Recipe], ...]] = (
         "server", titled(tr("server")), lambda recipe: tr("yes") if recipe.head.server else "", CellKind.LABEL
     ),
     Column("quick", tr("Quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
-    Column("summary", tr("What is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
+    Column("summary", tr("Comparison"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
 )
 """Columns of the list of recipes."""
 
@@ -69,7 +69,7 @@ def recipes_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     print_table(console, RECIPE_COLUMNS, recipes)
     print_line(console, "")
-    hint = tr("“{command} recipes NAME” describes one, “{command} run NAME” measures it.")
+    hint = tr("“{command} recipes NAME” describes a recipe, “{command} run NAME” measures it.")
     print_line(console, hint.format(command=CALLED))
     return ExitStatus.DONE
 
@@ -101,7 +101,7 @@ def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
         parts.append((tr("The quick variant (--quick)"), messages))
     steps = enumerate(server_steps(recipe.name, campaign, head), 1)
     numbered = [f"{at}. {step}" for at, step in steps]
-    parts.append((tr("On a server that already runs (--server), step by step"), numbered))
+    parts.append((tr("On an existing server (--server), step by step"), numbered))
     for title, sentences in parts:
         if sentences:
             print_line(console, "")

@@ -75,7 +75,7 @@ def plan_command(file: CampaignFile, ask: Ask) -> int:
     shown = rows[:_MOST_ROWS] if console.is_terminal else rows
     print_table(console, PLAN_COLUMNS, shown)
     if len(shown) < len(rows):
-        more = tr("… and {count} more; output to a file or pipe has them all.")
+        more = tr("… and {count} more; output to a file or pipe lists them all.")
         print_line(console, more.format(count=len(rows) - len(shown)), style="dim")
     console.print()
     for sentence in plan_sentences(resolved):
@@ -191,7 +191,7 @@ _COLUMNS: Final = (
     Column[QueuedEnd]("campaign", tr("Campaign"), lambda each: each.name, CellKind.LABEL),
     Column[QueuedEnd]("runs", tr("Runs done"), lambda each: each.runs),
     Column[QueuedEnd]("failed", titled(tr("failed")), lambda each: each.failed),
-    Column[QueuedEnd]("end", tr("End"), lambda each: each.end, CellKind.WORDS),
+    Column[QueuedEnd]("end", tr("Outcome"), lambda each: each.end, CellKind.WORDS),
     Column[QueuedEnd]("folder", titled(tr("folder")), lambda each: each.folder, CellKind.WORDS),
 )
 
@@ -383,7 +383,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         console = Console()
         show_table(result, console)
         if result.stopped and not result.is_complete:
-            hint = tr("Stopped. The same command with --resume measures what is missing.")
+            hint = tr("Stopped. Run the same command with --resume to measure the missing runs.")
             print_line(console, hint, style="yellow")
     else:
         _print_failures(result)

@@ -40,7 +40,7 @@ TEMPLATE_COLUMNS: Final[tuple[Column[Template], ...]] = (
     Column("page", tr("Page"), lambda each: format_size(each.key.page_bytes)),
     Column("checksums", tr("Checksums"), lambda each: tr("on") if each.key.checksums else tr("off")),
     Column("size", tr("Size"), lambda each: format_size(each.content.size_bytes)),
-    Column("made", tr("Made"), lambda each: _made(each.made_epoch_s), CellKind.LABEL),
+    Column("made", tr("Created"), lambda each: _made(each.made_epoch_s), CellKind.LABEL),
 )
 """Columns of the list of templates."""
 

@@ -70,7 +70,7 @@ def run_when_done(
     try:
         argv = shlex.split(command)
     except ValueError as error:
-        return tr("The command when done is not run: {reason}.").format(reason=error)
+        return tr("The when_done command is not run: {reason}.").format(reason=error)
     if not argv:
         return ""
     folders = "\n".join(str(each.folder) for each in ended if each.folder is not None)
@@ -85,5 +85,5 @@ def run_when_done(
             env={**given, **own},
         )
     except ProgramError as error:
-        return tr("The command when done could not be started. {reason}").format(reason=error.message)
-    return tr("The command when done: {outcome}").format(outcome=outcome.describe())
+        return tr("The when_done command could not be started. {reason}").format(reason=error.message)
+    return tr("The when_done command: {outcome}").format(outcome=outcome.describe())

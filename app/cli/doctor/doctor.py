@@ -59,7 +59,7 @@ def show_options(name: str, support: Support, *, as_json: bool) -> None:
     if not chosen:
         known = [spec.id for spec in FILESYSTEMS]
         message = tr("There is no filesystem {name}.").format(name=quoted(plain(name)[:40]))
-        message += " " + tr("There are: {names}.").format(names=", ".join(known))
+        message += " " + tr("Known: {names}.").format(names=", ".join(known))
         raise UsageError(message, hint=did_you_mean(name, known))
     if as_json:
         print_json({"filesystems": [filesystem_as_json(spec, support) for spec in chosen]})
@@ -139,14 +139,14 @@ class _Offered:
 def _show_overview(support: Support, console: Console) -> None:
     rows = (_Offered(spec, option, support) for spec in FILESYSTEMS for option in spec.options)
     print_table(console, OPTION_COLUMNS, rows)
-    print_line(console, tr("Everything about one: pgfooting doctor --options FILESYSTEM"), style="dim")
+    print_line(console, tr("Details for one filesystem: pgfooting doctor --options FILESYSTEM"), style="dim")
 
 
 def _show_filesystem(spec: FilesystemSpec, support: Support, console: Console) -> None:
     print_line(console, spec.label, style="bold")
     print_sentence(console, spec.good_for)
     for reason in filesystem_availability(spec, support).reasons:
-        sentence = tr("Not here: {reason}").format(reason=f"{reason.message} {reason.remedy}")
+        sentence = tr("Unavailable here: {reason}").format(reason=f"{reason.message} {reason.remedy}")
         print_sentence(console, sentence.rstrip(), style="yellow")
     for option in spec.options:
         _show_option(option, support, console)
@@ -177,7 +177,7 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
         _paragraph(console, tr("Newer than any tested kernel or tool."), style="dim")
     reason = unavailable(option, support.versions)
     if reason:
-        _paragraph(console, tr("Not here: {reason}").format(reason=reason), style="yellow")
+        _paragraph(console, tr("Unavailable here: {reason}").format(reason=reason), style="yellow")
     else:
         for line in _value_reasons(option, support):
             _paragraph(console, line, style="yellow")
@@ -190,7 +190,7 @@ def _show_preset(spec: FilesystemSpec, preset: FilesystemPreset, support: Suppor
     for choice in preset.choices:
         _paragraph(console, f"{choice.option} = {_words(choice.value)}: {choice.why} ({choice.source})")
     for problem in preset_problems(spec, preset, support.versions):
-        _paragraph(console, tr("Not here: {reason}").format(reason=problem.message), style="yellow")
+        _paragraph(console, tr("Unavailable here: {reason}").format(reason=problem.message), style="yellow")
     _paragraph(console, tr("Source: {source}").format(source=preset.source), style="dim")
 
 
@@ -203,7 +203,7 @@ def _value_reasons(option: OptionSpec, support: Support) -> Iterator[str]:
             reasons.setdefault(reason, []).append(_words(value))
     for reason, values in reasons.items():
         shown = values[0] if len(values) == 1 else f"{values[0]} … {values[-1]}"
-        yield f"{shown}: " + tr("Not here: {reason}").format(reason=reason)
+        yield f"{shown}: " + tr("Unavailable here: {reason}").format(reason=reason)
 
 
 def _values(option: OptionSpec) -> tuple[OptionValue, ...]:

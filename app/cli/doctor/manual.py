@@ -28,7 +28,7 @@ def manual_command(arguments: argparse.Namespace) -> int:
     if not arguments.chapter:
         print_table(console, CHAPTER_COLUMNS, CHAPTERS)
         print_line(console, "")
-        hint = tr("“{command} manual CHAPTER” prints one; the window has them all: Menu, Manual.")
+        hint = tr("“{command} manual CHAPTER” prints a chapter. The window has them all: Menu, Manual.")
         print_line(console, hint.format(command=CALLED))
         return ExitStatus.DONE
     text = filled_text(find_chapter(arguments.chapter))

@@ -133,7 +133,7 @@ class ErasureQuestion:
         for name in self.confirmed:
             found = find_disks(name, disks)
             if len(found) != 1:
-                message = tr("{option} {name}: the campaign has nothing by that name. Nothing was done.")
+                message = tr("{option} {name}: the campaign uses nothing with that name. Nothing was done.")
                 raise UsageError(message.format(option="--erase", name=plain(name)), hint=_names(disks))
             confirmed.add(found[0].identity.device_number)
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
@@ -196,7 +196,7 @@ def name_of(disk: Disk) -> str:
 
 
 def _names(disks: Sequence[Disk]) -> str:
-    return tr("There are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
+    return tr("Known: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
 
 
 def needs_option(message: str, option: str, names: Iterable[str]) -> RefusedError:
@@ -214,7 +214,7 @@ def _show(erasure: ErasePrompt) -> None:
         _line("  " + "  ".join(words))
         _line(f"    {looking_at(disk)}")
     for names, text in erasure.texts.items():
-        _line(tr("What root does for {names}:").format(names=names), "bold")
+        _line(tr("Root's commands for {names}:").format(names=names), "bold")
         for each in text:
             _line(f"  {each}", "dim")
 
@@ -276,12 +276,12 @@ class LoadQuestion:
     def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
             if name not in names:
-                message = tr("{option} {name}: the campaign has nothing by that name. Nothing was done.")
-                hint = tr("There are: {names}.").format(names=", ".join(map(plain, sorted(names))))
+                message = tr("{option} {name}: the campaign uses nothing with that name. Nothing was done.")
+                hint = tr("Known: {names}.").format(names=", ".join(map(plain, sorted(names))))
                 raise UsageError(message.format(option="--load", name=plain(name)), hint=hint)
 
     def _ask_for(self, name: str) -> None:
-        prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
+        prompt = tr("Type its name, {name}, to put it under load: ").format(name=plain(name))
         if not _is_typed(name, prompt, self.ask):
             raise _not_confirmed(plain(name))
 
@@ -304,8 +304,8 @@ def _show_contacts(contacts: Sequence[Contact]) -> None:
             _line("  " + tr("and queries its machine over ssh: {host}").format(host=each.ssh))
     _line(
         tr(
-            "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "
-            "~/.pgpass only to their host."
+            "If a server asks for a password, libpq sends PGPASSWORD (to any server) or the matching entry "
+            "of ~/.pgpass."
         )
     )
 
@@ -355,19 +355,18 @@ class TrustPrompt:
             return
         if not self.can_ask():
             message = tr(
-                "This campaign file wants to do more than measure and needs your consent. Nothing was "
-                "started."
+                "This campaign file can do more than measure and needs your consent. Nothing was started."
             )
             hint = tr(
-                "The list above shows what it may do. If you trust it, add --trust; in the window, open the "
-                "review again, because something has changed since you ticked it."
+                "If you trust the permissions listed above, add --trust. In the window, open the review "
+                "again, because something has changed since you ticked it."
             )
             raise RefusedError(message, hint=hint)
         _ask_for_yes(tr("Type yes to let it do that: "), self.ask)
 
 
 def _show_concerns(concerns: tuple[Concern, ...]) -> None:
-    _line(tr("This campaign file wants to do more than measure:"), "bold red")
+    _line(tr("This campaign file can do more than measure:"), "bold red")
     shown: set[str] = set()
     for concern in concerns:
         _line(concern.what, "bold")

@@ -89,12 +89,12 @@ _WORKLOAD: Final = {
     PropertyRole.RATE: (RATE_VALUE,),
 }
 _TARGET: Final = {
-    PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), "pg_monitor", tr("room")),
+    PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), "pg_monitor", tr("database size limit")),
 }
 _OF_MACHINE: Final = {
-    PropertyRole.FACTOR: (tr("limit of the ZFS cache (zfs_arc_max)"), tr("kernel"), tr("distribution")),
+    PropertyRole.FACTOR: (tr("ZFS cache limit (zfs_arc_max)"), tr("kernel"), tr("distribution")),
     # Whether systemd-detect-virt answers in time may differ between runs of one busy machine.
-    PropertyRole.REPEAT: (tr("read over"), tr("virtual machine")),
+    PropertyRole.REPEAT: (tr("read via"), tr("virtual machine")),
     PropertyRole.MACHINE: (
         tr("name"),
         tr("storage"),

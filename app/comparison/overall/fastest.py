@@ -119,11 +119,11 @@ def describe_fastest(found: Fastest | None) -> str:
     if found is None:
         return ""
     names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
-    message = tr("Fastest: {name}; each of the other {count} is significantly slower")
+    message = tr("Fastest: {name}. Each of the other {count} is significantly slower")
     if len(names) == found.judged:
         message = tr("None of these {count} is proven to be the fastest; {name} has the highest mean")
     elif found.others:
-        message = tr("Fastest: {name}; not significantly slower: {others}")
+        message = tr("Fastest: {name}. Not significantly slower: {others}")
     message = message.format(
         name=names[0],
         others=", ".join(names[1:]),
@@ -131,7 +131,7 @@ def describe_fastest(found: Fastest | None) -> str:
     )
     if found.not_judged:
         left = ", ".join(row.name for row in found.not_judged)
-        message = tr("{told}; not compared: {names}").format(told=message, names=left)
+        message = tr("{told}. Not compared: {names}").format(told=message, names=left)
     if len(names) == found.judged:
         return f"{message}."
     return tr("{told} (with 95 % confidence).").format(told=message)

@@ -267,20 +267,20 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
     }
     if each.weak is not None:
         sentence = tr(
-            "{name}: inconclusive. TPS changed by {difference} ({base} base and {new} new campaigns), but "
-            "{weak}. Measure both sides while nothing else uses the machine."
+            "{name}: inconclusive. TPS changed by {difference} ({base} baseline and {new} new campaigns), "
+            "but {weak}. Measure both sides while nothing else uses the machine."
         )
         evidence = each.weak.evidence
         weak = f"{each.weak.text} ({evidence})" if evidence else each.weak.text
         return sentence.format(weak=weak, **values)
     if estimate.low is None:
         return tr(
-            "{name}: inconclusive. There are {base} base and {new} new campaigns; a verdict needs {fewest} "
-            "of each. TPS changed by {difference}."
+            "{name}: inconclusive. There are {base} baseline and {new} new campaigns, but a verdict needs "
+            "{fewest} of each. TPS changed by {difference}."
         ).format(**values)
     sentence = tr(
-        "{name}: {verdict}. TPS changed by {difference} ({base} base and {new} new campaigns). The 95 % "
-        "bounds are {low} and {high}; the allowed loss is {limit}."
+        "{name}: {verdict}. TPS changed by {difference} ({base} baseline and {new} new campaigns). The 95 "
+        "% bounds are {low} and {high}; the allowed loss is {limit}."
     ).format(verdict=GATE_WORDS[estimate.verdict], **values)
     if estimate.verdict is not GateVerdict.INCONCLUSIVE:
         return sentence

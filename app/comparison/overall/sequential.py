@@ -68,7 +68,7 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
         return
     yield tr(
         "Sequential design: from the third round on, configurations unlikely to win were dropped. Only "
-        "common rounds are compared; intervals are adjusted for that and for the luck of the fastest."
+        "common rounds are compared. Intervals are adjusted for this selection."
     )
     for contest in contests:
         groups = [group for group in comparison.groups if group.contest == contest]
@@ -92,7 +92,7 @@ def _what_is_left(left: Sequence[ComparedGroup]) -> Iterator[str]:
     rounds = max((run.facts.repeat + 1 for group in left for run in group.runs), default=0)
     names = some([group.name for group in left], _MOST_NAMES)
     if len(left) == 1:
-        yield tr("Left after {rounds} rounds: {names}.").format(rounds=rounds, names=names)
+        yield tr("Remaining after {rounds} rounds: {names}.").format(rounds=rounds, names=names)
     elif left:
-        sentence = tr("Left after {rounds} rounds, without a winner: {names}.")
+        sentence = tr("Remaining after {rounds} rounds, without a winner: {names}.")
         yield sentence.format(rounds=rounds, names=names)

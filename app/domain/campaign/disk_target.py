@@ -241,7 +241,7 @@ class ServerOption:
             return ""
         reason = why_no_effect(self.option)
         if self.fate is SettingStatus.OVERRULED:
-            reason = tr("your own setting says {value}.").format(value=self.instead)
+            reason = tr("your own setting is {value}.").format(value=self.instead)
         sentence = tr("{name} = {value}, recommended for {label}, is not applied: {reason}")
         return sentence.format(name=self.name, value=self.text, label=self.label, reason=reason)
 

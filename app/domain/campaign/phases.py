@@ -75,9 +75,9 @@ class Background:
 
 PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backup (pg_basebackup)"), (BASE_BACKUP,))
 SNAPSHOTS: Final = Background(
-    "snapshot", tr("snapshots of the filesystem"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
+    "snapshot", tr("filesystem snapshots"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
 )
-SCRUB: Final = Background("scrub", tr("scrub of the filesystem"), (BTRFS_SCRUB, ZPOOL_SCRUB))
+SCRUB: Final = Background("scrub", tr("filesystem scrub"), (BTRFS_SCRUB, ZPOOL_SCRUB))
 
 BACKGROUND: Final = (PG_BASEBACKUP, SNAPSHOTS, SCRUB)
 

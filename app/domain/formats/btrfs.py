@@ -101,7 +101,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         COMPRESSING,
         lambda it: it.value("datasum") is False and is_compressing(it),
-        tr("btrfs compresses only what has checksums."),
+        tr("btrfs compresses only data with checksums."),
         "btrfs(5)",
     ),
     ConflictRule(
@@ -117,7 +117,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("compress_force", "compress"),
         lambda it: all(it.options.get(option, "off") != "off" for option in COMPRESSING),
-        tr("Only one kind of compression can be on: the last one would win."),
+        tr("Only one kind of compression can be on: the kernel would silently drop the other."),
         "btrfs(5)",
     ),
     ConflictRule(
@@ -129,7 +129,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
             and it.level is not None
             and it.level is not Level.MIRROR
         ),
-        tr("Only a mirror has a number of copies."),
+        tr("Only a mirror can have more than two copies."),
         "mkfs.btrfs(8), PROFILES",
     ),
 )

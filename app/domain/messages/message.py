@@ -22,7 +22,7 @@ from app.domain.text import number_text, tr
 _MEMBER: Final = tr("{node} is a member of: {of}")
 _UNKNOWN_LINE: Final = tr("unknown line in {file}: {line}")
 _IN_USE: Final = tr("{node} is in use{by}: the kernel refuses exclusive access.")
-_REFUSED: Final = tr("Refused: {what}: {evidence}.")
+_REFUSED: Final = tr("Refused: {what} ({evidence}).")
 
 SPARE: Final[Mapping[str, str]] = {
     # storage/inspect/pieces.py
@@ -60,10 +60,10 @@ SPARE: Final[Mapping[str, str]] = {
     "health-log-refused": tr("the disk does not return its SMART log"),
     "health-sanitize": tr("a sanitize operation is in progress"),
     "health-status-not-returned": tr("the disk does not return its SMART status"),
-    "health-exceeded": tr("SMART: a threshold is exceeded; the disk predicts that it will fail"),
+    "health-exceeded": tr("SMART: a threshold is exceeded, and the disk predicts that it will fail"),
     "health-status-unknown": tr("SMART status is unknown: {status}"),
     # storage/spare/rule.py
-    "cannot-be-told": tr("It cannot be ruled out: {unknown}"),
+    "cannot-be-told": tr("Not ruled out: {unknown}"),
     "of-source": "{source}: {what}",
     "root-can-tell": tr("Only root can check this."),
     # storage/spare/rules.py
@@ -101,8 +101,8 @@ SPARE: Final[Mapping[str, str]] = {
     "unknown-data": tr("It contains data that pgFooting does not recognise."),
     "rule-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
     "unknown-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
-    "rule-reference": tr("A configuration of this machine names it."),
-    "unknown-reference": tr("A configuration of this machine names it."),
+    "rule-reference": tr("A configuration file names it."),
+    "unknown-reference": tr("A configuration file names it."),
     # storage/spare/rules_disk.py
     "hidden": "/sys/block/{name}/hidden is 1",
     "loop-device": tr("loop device"),
@@ -116,7 +116,7 @@ SPARE: Final[Mapping[str, str]] = {
     "size-zero": "size 0",
     "size-at-least": tr("{size}, at least {minimum}"),
     "too-small": tr("It is too small."),
-    "make-writable": tr("If only the kernel says so: blockdev --setrw {path!q}"),
+    "make-writable": tr("If only the kernel marks it as read-only: blockdev --setrw {path!q}"),
     "read-only": tr("It is read-only."),
     "ro-is-1": "ro is 1",
     "removable": tr("Its medium is removable."),
@@ -124,7 +124,7 @@ SPARE: Final[Mapping[str, str]] = {
     "zoned-is": "queue/zoned is {zoned}",
     "zoned": tr("It has zones that must be written in order."),
     "same-identity": tr("{name} has the same identity {key}"),
-    "two-paths": tr("Two paths to one disk, or its copy. Use the multipath device, or detach one of them."),
+    "two-paths": tr("Two paths to a disk, or a disk and its clone. Use the multipath device, or detach one."),
     "multipath": tr("It is one path of a multipath disk."),
     "udev-multipath": "udev: DM_MULTIPATH_DEVICE_PATH=1",
     "serial-without-wwn": tr("serial “{serial}”, no WWN"),
@@ -132,25 +132,25 @@ SPARE: Final[Mapping[str, str]] = {
     "no-identity": tr("It has no serial number or WWN of its own."),
     "field-changed": tr("{field} was {then}, is {now}"),
     "choose-anew": tr("Choose the disks again."),
-    "rule-other-disk": tr("It is not the disk that was chosen."),
+    "rule-other-disk": tr("It is not the disk that was selected."),
     "replace-disk": tr("Replace the disk; if it is being sanitized, wait until that ends."),
     "udisks-ignore": "{number}: udev: UDISKS_IGNORE=1",
-    "rule-kind": tr("pgFooting formats whole SATA, SAS, SCSI, NVMe, virtio and Xen disks only."),
+    "rule-kind": tr("pgFooting formats only whole SATA, SAS, SCSI, NVMe, virtio and Xen disks."),
     "unknown-kind": tr("It is a device of another kind."),
     "rule-medium": tr("Its medium cannot be used."),
     "unknown-medium": tr("Its medium cannot be used."),
     "rule-same-identity": tr("Another disk has the same identity."),
     "unknown-same-identity": tr("Another disk has the same identity."),
-    "unknown-identity": tr("It is not the disk that was chosen."),
+    "unknown-identity": tr("It is not the disk that was selected."),
     "rule-warns": tr("The disk reports a problem."),
     "unknown-warns": tr("The disk reports a problem."),
-    "rule-hands-off": tr("udev or UDisks marks it as one to ignore."),
-    "unknown-hands-off": tr("udev or UDisks marks it as one to ignore."),
+    "rule-hands-off": tr("udev or UDisks marks it as ignored."),
+    "unknown-hands-off": tr("udev or UDisks marks it as ignored."),
     # storage/spare/rules_use.py
     "stop-array": tr("Stop the array: mdadm --stop /dev/{name!q}"),
     "close-mapping": tr(
-        "Close the mapping: cryptsetup close NAME, or vgchange --activate n GROUP; "
-        "dmsetup info /dev/{name!q} shows its name"
+        "Close the mapping: cryptsetup close NAME, or vgchange --activate n GROUP. To see its name, run "
+        "dmsetup info /dev/{name!q}"
     ),
     "stop-cache": tr("Stop the cache: echo 1 > /sys/block/{name!q}/bcache/stop"),
     "stop-holder": tr("Stop {name} first."),
@@ -164,12 +164,12 @@ SPARE: Final[Mapping[str, str]] = {
     "choose-hibernation": tr("Choose another device for hibernation (resume= on the kernel's command line)."),
     "hibernation": tr("hibernation"),
     "resume-device": "{number}: /sys/power/resume",
-    "folder-lies-on": tr("{folder} is on {number}"),
+    "folder-lies-on": tr("{folder} is on device {number}"),
     "evidence-through": tr("{evidence}, through {top}"),
     "system-folder": tr("system ({folder})"),
     "run-outside": tr("Run pgFooting outside the container."),
     "only-container-seen": tr("only the processes of this container are visible"),
-    "openers-not-told": tr("It is not known whether it is open."),
+    "openers-not-told": tr("pgFooting cannot find out whether it is open."),
     "end-program": tr("Stop that program, or make it close the disk."),
     "detach-loop": tr("Detach it: losetup --detach {device!q}"),
     "take-out-of-target": tr("Remove it from the target's configuration."),
@@ -196,7 +196,7 @@ SPARE: Final[Mapping[str, str]] = {
     "use-detail": "{number}: {user} ({detail})",
     # storage/spare/spare.py
     "user-detail": "{user} ({detail})",
-    "users-not-told": tr("It is not known what uses it."),
+    "users-not-told": tr("pgFooting cannot find out what uses it."),
     "something-uses-it": tr("It is in use."),
 }
 
@@ -204,7 +204,7 @@ SPARE: Final[Mapping[str, str]] = {
 STORAGE: Final[Mapping[str, str]] = {
     # storage/checks/disk_checks.py
     "disk-not-identified": tr("{node} can no longer be identified: {reason}."),
-    "disk-other-than-chosen": tr("{node} is not the disk that was chosen ({fields} differ)."),
+    "disk-other-than-chosen": tr("{node} is not the disk that was selected ({fields} differ)."),
     "choose-disks-again": tr("Choose the disks again."),
     "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
     "disk-not-exclusive": _IN_USE.replace("{by}", ""),
@@ -212,7 +212,7 @@ STORAGE: Final[Mapping[str, str]] = {
     # storage/checks/readback.py
     "readback-option": tr("{option}: requested {asked}, found {found}"),
     "readback-differs": tr("The storage does not have the requested settings: {differences}."),
-    "readback-shows-nothing": tr("The output of {command} is not understood, so nothing could be verified."),
+    "readback-shows-nothing": tr("pgFooting cannot parse the output of {command}. Nothing was verified."),
     "readback-no-array": tr("{node} is not an md array, so nothing could be verified."),
     "readback-leave-out": tr("This kernel or tool accepts the option but does not apply it: remove it."),
     "nothing-mounted": tr("nothing mounted"),
@@ -220,10 +220,10 @@ STORAGE: Final[Mapping[str, str]] = {
     "nothing-of-it": tr("nothing"),
     "command-failed": tr("{command} failed (status {code}): {said}."),
     # storage/checks/queue_settings.py
-    "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it has {offered}."),
+    "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it offers {offered}."),
     "scheduler-module": tr(
-        "If it is a kernel module, an administrator loads it with “modprobe "
-        "{scheduler!q}” or “modprobe {scheduler!q}-iosched”."
+        "If it is a kernel module, an administrator can load it with “modprobe {scheduler!q}” or “modprobe "
+        "{scheduler!q}-iosched”."
     ),
     "queue-not-told": tr(
         "The kernel does not report {setting} of {disk} (found “{found}”). It was not changed."
@@ -232,10 +232,10 @@ STORAGE: Final[Mapping[str, str]] = {
         "This kernel reads ahead in whole pages of {page} KiB, so a read-ahead of {kib} KiB is not possible."
     ),
     "queue-left-alone": tr(
-        "{disk}: {setting} is now {found}: it was changed after pgFooting had set "
-        "{chosen}. It stays as it is; before that it was {before}."
+        "{disk}: {setting} is now {found}, because it was changed after pgFooting had set {chosen}. It "
+        "stays as it is; the previous value was {before}."
     ),
-    "queue-not-back": tr("{disk}: {setting} could not be restored to {before}; it stays {found}."),
+    "queue-not-back": tr("{disk}: {setting} could not be restored to {before} and stays {found}."),
     "skipped-queue-already": tr("it already has this value"),
     "skipped-queue-unchanged": tr("it was not changed, or is already restored"),
     "skipped-queue-before": tr("it has its previous value"),
@@ -275,14 +275,13 @@ STORAGE: Final[Mapping[str, str]] = {
     "step-failed": "{step}: {reason}.",
     "skipped-not-ours": tr("this helper did not unmount it"),
     "folder-stays": tr(
-        "{path} is kept: {disk} is still in use, and removing the folder would detach "
-        "what others have mounted there."
+        "{path} is kept: {disk} is still in use, and removing the folder would detach other mounts."
     ),
     "skipped-since": "{disk}: {why}",
     "skipped-not-there": tr("it is not there"),
     "skipped-no-udevd": tr("no udevd runs here"),
-    "path-exists": tr("{path} exists already."),
-    "kernel-says": tr("The kernel says: {lines}"),
+    "path-exists": tr("{path} already exists."),
+    "kernel-says": tr("The kernel reports: {lines}"),
     "step-refused": _REFUSED.replace("{what}", "{command}"),
     "step-without-effect": tr("{step} did not have the expected effect: {evidence}."),
     "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not pgFooting's."),
@@ -322,33 +321,33 @@ STORAGE: Final[Mapping[str, str]] = {
     # storage/wiping/found.py
     "labelled": tr("label {label}"),
     "signatures-not-told": tr("The content of {node} is not known: {said}."),
-    "wipefs-form-unknown": tr("The output of wipefs is not understood."),
+    "wipefs-form-unknown": tr("pgFooting cannot parse the output of wipefs."),
     # storage/wiping/wipe.py
-    "skipped-no-partition": tr("nothing of pgFooting's is there"),
+    "skipped-no-partition": tr("it contains nothing that pgFooting wrote"),
     "skipped-disk-away": tr("{disk} is missing"),
-    "skipped-no-table": tr("{disk} has no partition table of pgFooting's"),
+    "skipped-no-table": tr("{disk} has no partition table that pgFooting wrote"),
     "array-does-not-run": tr("does not run: a disk is missing or failed, so its content is not known"),
     "moved-for-kernel": tr("is not where pgFooting created it"),
     "wipe-refused": _REFUSED,
     "skipped-not-unmounted": tr("this helper did not unmount it, so a person has to decide"),
-    "skipped-nothing-ours": tr("nothing of pgFooting's is there"),
+    "skipped-nothing-ours": tr("it contains nothing that pgFooting wrote"),
     "signature-stays": tr("{node} still has {what}."),
     "skipped-blank": tr("it is blank"),
-    "changed-since-wiped": tr("changed since pgFooting's partition table was wiped"),
+    "changed-since-wiped": tr("was changed after pgFooting wiped the partition table"),
     "kept-disk-away": tr(
         "The disk with the serial number {serial} is missing; the storage on it stays recorded."
     ),
     "released-when-here": tr(
         "Connect it again: pgFooting then checks and releases it (see “pgfooting doctor”)."
     ),
-    "holds-unwiped": tr("contains a partition whose content is not wiped"),
+    "holds-unwiped": tr("contains a partition that was not wiped"),
     "open-unseen": tr("is open in a process that is not visible"),
     "open-hidden": tr(
-        "is open in a process that is not visible; these processes have open files that "
-        "cannot be identified: {who}"
+        "is open in a process that is not visible. These processes have open files that cannot be "
+        "identified: {who}"
     ),
     "kept-in-use": tr("{node} is in use: {who}."),
-    "end-use": tr("Stop that; pgFooting then releases the disk."),
+    "end-use": tr("Stop it. pgFooting then releases the disk."),
     "kept": "{node} {reason}.",
     "nothing-written": tr("Nothing was written to it."),
     "more-not-written": tr("Nothing more is written to it."),
@@ -358,35 +357,36 @@ STORAGE: Final[Mapping[str, str]] = {
     "since-anew": tr("the disk was reconnected or replaced since pgFooting used it"),
     "table-not-ours": tr("a partition table or disk ends that are not byte for byte what pgFooting wrote"),
     "release-offered": tr(
-        "If you need none of it: pgfooting disks --release {serial!q} (in the wizard: “Release disk …”)."
+        "If you need none of it, run pgfooting disks --release {serial!q} (in the wizard: “Release disk …”)."
     ),
     "changed-since-seen": tr("was changed since pgFooting last saw it"),
     "changed-since-shown": tr("was changed since it was shown"),
     "holds-changed-table": tr(
         "contains a partition table that is not byte for byte the one that pgFooting wrote"
     ),
-    "left-alone": tr("pgFooting does not touch {disk} while that is on it."),
+    "left-alone": tr("pgFooting does not touch {disk} while it contains that."),
     # helper/session/lifetime.py
     "session-expired": tr("The session was not used for {hours} hours."),
     # helper/storage/leftovers.py
     "nothing-left": tr("No session left anything on it."),
     "journal-session": tr("session {id}"),
     "journal-being-recovered": tr("session {id}, for {seconds:.0f} s: {step}"),
-    "journal-not-understood": tr("{path} is not understood and may name it"),
+    "journal-not-understood": tr("pgFooting cannot parse {path}, which may refer to it"),
     "rule-not-given-back": tr("pgFooting used it and has not released it."),
     "release-it": tr(
-        "To see what is on it and release it: pgfooting disks --release {serial!q} "
-        "(in the wizard: “Release disk …”)."
+        "To see what is on it and release it, run pgfooting disks --release {serial!q} (in the wizard: "
+        "“Release disk …”)."
     ),
     "journal-aside": tr(
-        "If nothing on that session's disks is needed, an administrator moves the file "
-        "away: mv {path!q} /root/"
+        "If nothing on that session's disks is needed, an administrator can move the file away: mv {path!q} "
+        "/root/"
     ),
     # helper/session/kept.py
     "not-looked-at": tr("It cannot be inspected."),
     "array-unseen": tr(
-        "It is one disk of the array {uuid}, whose content is not visible here and would be lost. To look "
-        "first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; then mdadm --stop /dev/md/look."
+        "It is one disk of the array {uuid}, whose content is not visible and would be lost. To look "
+        "first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q} and afterwards mdadm --stop "
+        "/dev/md/look."
     ),
     "pool-unseen": tr(
         "It is one disk of the ZFS pool {pool}, whose content would be lost. To look first: zpool import -N "
@@ -400,13 +400,13 @@ STORAGE: Final[Mapping[str, str]] = {
     "processes-hide": tr("These processes have open files that cannot be identified, perhaps there: {who}."),
     "group-not-ended": tr("{group}: processes of the control group could not be stopped."),
     # helper/storage/maintenance.py
-    "maintenance-not-ended": tr("The storage is not removed, because “{name}” on it does not end."),
+    "maintenance-not-ended": tr("The storage is kept, because “{name}” on it has not ended."),
     # helper/session/session.py
     "helper-refused-by-kernel": tr("The helper could not continue: {reason}."),
-    "helper-try-again": tr("The disks stay refused. Fix the cause, then release them again."),
+    "helper-try-again": tr("The disks remain refused. Fix the cause, then release them again."),
     "helper-mistake": tr("The helper failed; its journal has the details."),
     # helper/session/inspection.py
-    "not-read-to-end": tr("It cannot be read to its end."),
+    "not-read-to-end": tr("It cannot be read completely."),
     "written-while-read": tr("It was written to while it was read."),
     "writes-counted": tr("the kernel has counted writes"),
     "not-here": tr("It is missing."),

@@ -100,7 +100,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.IMPLY,
         ("mkfs_discard",),
         lambda it: it.preconditioned and it.value("mkfs_discard") is True,
-        tr("The mkfs program is set not to discard the device, because that would undo its preconditioning."),
+        tr("pgFooting runs mkfs without discard, which would undo the preconditioning of the device."),
         "mke2fs(8); mkfs.xfs(8); mkfs.btrfs(8); mkfs.f2fs(8)",
         (("mkfs_discard", False),),
     ),
@@ -109,7 +109,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("disks",),
         lambda it: len({disk.logical_block_bytes for disk in it.disks}) > 1,
-        tr("The disks have different block sizes: alignment on one is not alignment on the other."),
+        tr("The disks have different block sizes: writes aligned on one can be unaligned on the other."),
         "mdadm(8); zpool-create(8)",
     ),
     ConflictRule(
@@ -129,7 +129,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("disks",),
         lambda it: len({disk.rotational for disk in it.disks}) > 1,
-        tr("Hard disks and SSDs together run at the speed of the hard disks."),
+        tr("Hard disks and SSDs together are limited by the hard disks."),
         "mdadm(8)",
     ),
     ConflictRule(
@@ -138,7 +138,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         ("full_page_writes", "recordsize"),
         lambda it: it.is_off("full_page_writes") and it.cuts_pages(),
         tr(
-            "Records smaller than a PostgreSQL page (normally 8 KiB) are written one by one, so full page "
+            "Records smaller than a PostgreSQL page (normally 8 KiB) are written one by one. Full page "
             "writes must stay on."
         ),
         "zfs docs",

@@ -96,23 +96,23 @@ class Safety(StrEnum):
 
 
 _SAFETY_WORDS: Final = {
-    Safety.SAFE: (tr("safe"), tr("Costs no safety.")),
+    Safety.SAFE: (tr("safe"), tr("Does not reduce safety.")),
     Safety.LOSES_COMMITS_WITHOUT_PLP: (
         tr("needs PLP"),
         tr(
-            "A power cut can lose acknowledged commits or the whole filesystem, unless every disk's write "
-            "cache survives it (power-loss protection, battery)."
+            "A power cut can lose acknowledged commits or the whole filesystem, unless all write caches "
+            "survive it (power-loss protection, battery)."
         ),
     ),
     Safety.LOSES_COMMITS: (
         tr("loses commits"),
-        tr("A power cut or crash of the machine loses acknowledged commits, on any disk."),
+        tr("A power cut or crash of the machine can lose acknowledged commits, on any disk."),
     ),
     Safety.STALE_DATA: (
         tr("stale data"),
         tr(
             "After a crash files can contain old disk content. PostgreSQL repairs its own from the WAL, but "
-            "others may read old data."
+            "other files may expose old data."
         ),
     ),
     Safety.NO_CHECKSUMS: (
@@ -256,7 +256,7 @@ _UNSTABLE: Final = tr(
     "The btrfs developers call raid5 and raid6 unstable: “should not be used in production”."
 )
 _FIRST_SYNC: Final = tr(
-    "Measured only after the initial synchronisation, unless you skip it, which is recorded."
+    "pgFooting measures after the initial synchronisation, or records that you skipped it."
 )
 
 _WORDS: Final = {
@@ -281,9 +281,9 @@ _WORDS: Final = {
     )
     + _FIRST_SYNC,
     (Level.RAID10, Assembler.BTRFS): tr(
-        "Two copies of each stripe; which disks form a pair differs from chunk to chunk."
+        "Two copies of each stripe; each chunk can use different pairs of disks."
     ),
-    (Level.RAID10, Assembler.ZFS): tr("Mirrors of two disks each, records spread over them."),
+    (Level.RAID10, Assembler.ZFS): tr("Mirrors of two disks each, with records spread over them."),
     (Level.RAID5, Assembler.MD): f"{_HOLE} {_FIRST_SYNC}",
     (Level.RAID5, Assembler.BTRFS): f"{_UNSTABLE} {_HOLE}",
     (Level.RAID5, Assembler.ZFS): _RAIDZ,

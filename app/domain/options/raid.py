@@ -103,7 +103,7 @@ class ArrayLayout:
         )
         if self.multiple_of == 2:
             message += tr(", an even number")
-        return message + tr("; {disks} are chosen.").format(disks=disks)
+        return message + tr("; {disks} are selected.").format(disks=disks)
 
 
 LAYOUTS: Final = (

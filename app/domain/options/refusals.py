@@ -140,7 +140,10 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         STRIPE_OPTIONS,
         lambda it: it.level is not None and it.level is not Level.SINGLE and bool(it.chosen(*STRIPE_OPTIONS)),
-        tr("An array of md is aligned by itself; this is for a RAID controller that looks like one disk."),
+        tr(
+            "md arrays are aligned automatically; this option is for a RAID controller that looks like one "
+            "disk."
+        ),
         "mke2fs(8); mkfs.xfs(8)",
         idle=True,
     ),
@@ -149,7 +152,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         _JOURNALLED,
         lambda it: it.value("journal") is False and bool(it.chosen(*_JOURNALLED)),
-        tr("Without a journal this option has nothing to change; the kernel refuses most of them."),
+        tr("Without a journal this option has no effect; the kernel refuses most such options."),
         "mke2fs(8); tested (“fs mounted w/o journal”)",
         idle=True,
     ),
@@ -158,7 +161,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("cluster_bytes",),
         lambda it: "cluster_bytes" in it.options and it.value("bigalloc") is not True,
-        tr("A cluster size needs allocation in clusters (bigalloc)."),
+        tr("A cluster size needs clustered allocation (bigalloc)."),
         "mke2fs(8); tested",
         idle=True,
     ),
@@ -184,7 +187,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
             it.value("data") == "journal"
             and any(it.options.get(option) is True for option in ("dax", "delalloc", "dioread_nolock"))
         ),
-        tr("data=journal turns this off or refuses the mount; direct I/O is off with it too."),
+        tr("With data=journal the kernel turns this off or refuses the mount, and direct I/O is off too."),
         "ext4.rst; tested (delalloc is refused, dioread_nolock silently dropped)",
     ),
     ConflictRule(
@@ -203,7 +206,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("journal_async_commit",),
         lambda it: it.value("journal_async_commit") is True and it.value("data") == "ordered",
-        tr("The kernel refuses this while data is ordered: choose data=writeback or data=journal with it."),
+        tr("The kernel refuses this with data=ordered: choose data=writeback or data=journal."),
         "tested (“can't mount with journal_async_commit in data=ordered mode”)",
     ),
     ConflictRule(
@@ -211,7 +214,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("min_batch_time", "max_batch_time"),
         lambda it: it.number("min_batch_time") > it.number("max_batch_time"),
-        tr("The shortest wait for other commits is longer than the longest."),
+        tr("min_batch_time is larger than max_batch_time."),
         "ext4.rst",
     ),
 )

@@ -69,7 +69,8 @@ def _problems(plan: StoragePlan, of_options: OptionProblems) -> Iterator[Problem
     pools = {spec.id for spec in FORMATS if spec.several is Assembler.ZFS}
     if plan.zfs_log and plan.data.filesystem not in pools:
         yield Problem(
-            "zfs_log", tr("Only a ZFS pool has log devices, not {name}.").format(name=plan.data.filesystem)
+            "zfs_log",
+            tr("Log devices are supported only for ZFS, not {name}.").format(name=plan.data.filesystem),
         )
 
 
@@ -95,7 +96,7 @@ def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
                     ),
                 )
             elif uses[disk.key()] > 1 or numbers[disk.device_number] > 1:
-                yield Problem(place, tr("The disk {key} is chosen twice.").format(key=disk.key()))
+                yield Problem(place, tr("The disk {key} is selected twice.").format(key=disk.key()))
 
 
 def _group_problems(name: str, group: Group, of_options: OptionProblems) -> Iterator[Problem]:
@@ -154,7 +155,7 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
     if chunk is not None:
         if not on_md or group.level not in STRIPED:
             yield Problem(
-                f"{name}.chunk_bytes", tr("Only md arrays with stripes have a chunk."), tr("nothing")
+                f"{name}.chunk_bytes", tr("Only striped md arrays have a chunk size."), tr("nothing")
             )
         elif not SMALLEST_CHUNK_BYTES <= chunk <= LARGEST_CHUNK_BYTES or chunk.bit_count() != 1:
             allowed = tr("a power of two from {minimum} to {maximum}").format(
@@ -163,13 +164,11 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
             yield Problem(f"{name}.chunk_bytes", _SIZE.format(size=chunk), allowed)
     redundant = on_md and group.level is not Level.STRIPE
     if group.bitmap is not None and not redundant:
-        yield Problem(f"{name}.bitmap", tr("Only md arrays with redundancy have a bitmap."), tr("nothing"))
+        yield Problem(f"{name}.bitmap", tr("Only redundant md arrays have a bitmap."), tr("nothing"))
     if group.initial_sync is None:
         return
     if not redundant:
-        yield Problem(
-            f"{name}.initial_sync", tr("Only md arrays with redundancy synchronise."), tr("nothing")
-        )
+        yield Problem(f"{name}.initial_sync", tr("Only redundant md arrays synchronise."), tr("nothing"))
     elif group.initial_sync is InitialSync.ASSUME_CLEAN and group.level not in _SOUND_WHEN_ASSUMED_CLEAN:
         yield Problem(
             f"{name}.initial_sync",

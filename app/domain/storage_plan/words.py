@@ -35,13 +35,13 @@ def _group_words(group: Group) -> str:
 def kept_words(kept: KeptDisk) -> Iterator[str]:
     """Yield the sentences that a user reads before the decision, a line each."""
     if kept.began_s:
-        yield tr("pgFooting began to use it on {time}.").format(time=_local(kept.began_s))
+        yield tr("pgFooting started using it on {time}.").format(time=_local(kept.began_s))
     if kept.is_table_ours:
         yield tr("Its partition table is byte for byte the one that pgFooting wrote.")
         if kept.is_as_left:
-            yield tr("Its partition is as pgFooting left it, wherever pgFooting compares it.")
+            yield tr("Its partition is as pgFooting left it, in every place that pgFooting compares.")
         else:
-            yield tr("Its partition was written to after pgFooting looked at it last, as in a crash.")
+            yield tr("Its partition was written to after pgFooting last checked it, as in a crash.")
     else:
         yield tr("Its partition table is not the one that pgFooting wrote.")
     yield from map(_content_words, kept.contents)
@@ -58,12 +58,12 @@ def _release_words(kept: KeptDisk) -> str:
     """Describe the effect of a release."""
     if kept.will_wipe:
         return tr(
-            "Releasing the disk wipes its signatures and its partition table. A copy of them is kept; "
-            "the files on it are lost, and the disk is spare."
+            "Releasing the disk wipes its signatures and its partition table. pgFooting keeps a copy of "
+            "these; the files on the disk are lost, and the disk is spare."
         )
     return tr(
-        "Releasing the disk wipes nothing on it: pgFooting forgets it. After that it is judged like any "
-        "other disk, and is spare only if it is blank."
+        "Releasing the disk wipes nothing: pgFooting only forgets the disk, then judges it like any other. "
+        "It is spare only if it is blank."
     )
 
 

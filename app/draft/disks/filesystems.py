@@ -208,7 +208,7 @@ class _Making:
             tuple(finding.message for finding in mine if finding.action is Action.WARN),
             shown_value(option, follows[option.id]) if option.id in follows else "",
             shown_name(option),
-            tr("left to the tools") if option.default is None else shown_value(option, option.default),
+            tr("chosen by the tools") if option.default is None else shown_value(option, option.default),
             (value is not None and value != option.default) or option.id in made.typed,
             "" if value is None else spelled_as(spec, option, value),
         )
@@ -260,7 +260,7 @@ def default_words(option: OptionSpec, of_preset: OptionValue | None) -> str:
     if of_preset is not None:
         return tr("{value} (preset)").format(value=shown_value(option, of_preset))
     if option.default is None:
-        return tr("decided by the tools")
+        return tr("chosen by the tools")
     return tr("{value} (default)").format(value=shown_value(option, option.default))
 
 

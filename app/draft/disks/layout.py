@@ -108,7 +108,7 @@ def makers_words(level: Level, disks: int, support: Support | None) -> str:
         for spec in FILESYSTEMS
         if level in spec.levels and support is not None and not unmakeable(spec, level, disks, support)
     ]
-    return tr("Here {labels} can.").format(labels=tr(" and ").join(able)) if able else ""
+    return tr("Possible here: {labels}.").format(labels=tr(" and ").join(able)) if able else ""
 
 
 def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> LevelChoice:
@@ -130,7 +130,7 @@ def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFact
         need = needs(found)
         return LevelChoice(level, f"{level.label}: {need}", obstacle or need, "", words)
     usable = usable_words(found, sizes, copies_of(made))
-    message = tr("Whole disks: {usable}; {survives}.").format(
+    message = tr("Whole disks: {usable}, {survives}.").format(
         usable=usable, survives=survives_words(found, len(sizes), copies_of(made))
     )
     return LevelChoice(level, f"{level.label}: {usable}", "", message, words)
@@ -261,11 +261,9 @@ def draw(
         members = tuple(
             _disk(key, Role.ZFS_LOG, number, facts, None) for number, key in enumerate(disks.zfs_log, 1)
         )
-        mirrored = (
-            tr("mirrored log devices of the pool") if len(members) > 1 else tr("log device of the pool")
-        )
+        mirrored = tr("mirrored pool log devices") if len(members) > 1 else tr("pool log device")
         groups.append(
-            DrawnGroup(tr("Log of ZFS"), members, pairs=False, array="", filesystem=mirrored, facts="")
+            DrawnGroup(tr("ZFS log"), members, pairs=False, array="", filesystem=mirrored, facts="")
         )
     return tuple(groups)
 

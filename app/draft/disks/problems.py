@@ -73,7 +73,7 @@ def _row_problem(row: DiskRow) -> str:
     if row.disk is None:
         message = tr("{use}: the disk {key} is missing. Plug it in again, or deselect it.")
         return message.format(use=row.use, key=row.key)
-    return tr("{use}: {name} ({serial}) cannot be used: {reason}.").format(
+    return tr("{use}: {name} ({serial}) cannot be used, because {reason}.").format(
         use=row.use, name=model_of(row.disk), serial=serial_of(row.disk), reason=row.obstacle.rstrip(".")
     )
 

@@ -164,7 +164,7 @@ class DiskRow:
         if self.obstacle:
             return self.obstacle
         if self.disk.answer is SpareAnswer.LOOKS_SPARE:
-            return tr("no objection; the root helper checks again before anything is written")
+            return tr("no problem found; the root helper checks again before anything is written")
         if self.disk.looked is not None and self.disk.looked.read_s:
             return tr("every byte was read and is zero")
         if self.disk.looked is not None and self.disk.looked.released_s:
@@ -248,7 +248,7 @@ def reasons(row: DiskRow) -> str:
     if row.disk is None and row.role is None:
         return tr("The disk {key} was here and is now missing.").format(key=plain_line(row.key))
     if row.disk is None:
-        return tr("The chosen disk with the serial number or WWN {key} is missing.").format(
+        return tr("The selected disk with the serial number or WWN {key} is missing.").format(
             key=plain_line(row.key)
         )
     reasons_found = list(_reasons(row.disk.refusals))
@@ -257,7 +257,7 @@ def reasons(row: DiskRow) -> str:
         if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
             reasons_found[-1] = looked_words(row.disk.looked)
     if row.disk.questions:
-        reasons_found.append(tr("Click “Ask root” to check what only root can read."))
+        reasons_found.append(tr("Click “Ask root” for the checks that only root can do."))
     return "\n".join((_full_name(row.disk), *reasons_found))
 
 
@@ -322,14 +322,14 @@ def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
     """Return the number and total capacity of the chosen disks, a sentence."""
     keys = disks.chosen
     if not keys:
-        return tr("No disk is chosen.")
+        return tr("No disk is selected.")
     total = format_size(sum(sizes_of(keys, facts)))
     parts = [
         tr("{count} for {role}").format(count=len(named), role=ROLE_WORDS[role])
         for role, named in _keys_by_role(disks).items()
         if named
     ]
-    return tr("Chosen: {parts}; {total} together.").format(parts=", ".join(parts), total=total)
+    return tr("Selected: {parts} ({total} in total).").format(parts=", ".join(parts), total=total)
 
 
 def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:

@@ -76,7 +76,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.problems)
     on_zfs = spec_of(made or disks.data.made).several is Assembler.ZFS
     if disks.zfs_log and not on_zfs and made is None:
-        sentence = tr("Only a ZFS pool can have log devices: choose ZFS, or remove the log devices.")
+        sentence = tr("Log devices are supported only for ZFS: choose ZFS, or remove the log devices.")
         found.problems.append(Problem(f"{PREFIX}filesystem", sentence))
     if found.problems:
         return found
@@ -125,7 +125,7 @@ def read_options(
             continue
         value = read_option(known[name], text)
         if value is None:
-            sentence = tr("{text} is not allowed; allowed is {allowed}.")
+            sentence = tr("{text} is not allowed. Allowed: {allowed}.")
             shown = quoted(echo(text)) if text.strip() else titled(tr("an empty text"))
             wrong.append((name, sentence.format(text=shown, allowed=known[name].kind.allowed)))
         else:

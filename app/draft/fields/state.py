@@ -536,7 +536,7 @@ def look_for_helper() -> Problem | None:
         return Problem(_DISKS, message.format(reason=found.reason))
     return Problem(
         _DISKS,
-        tr("A root helper formats the disks, and it is not installed."),
+        tr("The root helper, which formats the disks, is not installed."),
         tr("In pgFooting's folder, run: sudo packaging/helper install"),
     )
 

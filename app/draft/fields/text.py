@@ -142,7 +142,7 @@ def setting_lines(text: str) -> list[SettingLine]:
         match = _SETTING.fullmatch(stripped)
         value = _value_of(match[2]) if match else None
         if match is None or value is None:
-            sentence = tr("Line {number} is not a setting: write it as work_mem = 64MB.")
+            sentence = tr("Line {number} is not a setting. Use the form work_mem = 64MB.")
             faults.append(Problem("", sentence.format(number=number)))
         else:
             found.append(SettingLine(number, match[1], value))

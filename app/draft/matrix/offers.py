@@ -78,7 +78,7 @@ OFFERED: Final = (
     SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), takes_text=True),
     SettingOffer("max_wal_size", ("1GB", "4GB", "16GB"), takes_text=True),
     SettingOffer(
-        "io_method", ("sync", "worker", "io_uring"), tr("How pages are read; PostgreSQL 18 or newer.")
+        "io_method", ("sync", "worker", "io_uring"), tr("Method of reading pages (PostgreSQL 18 or newer).")
     ),
     SettingOffer(
         "effective_io_concurrency",
@@ -111,7 +111,7 @@ class RowGroup(StrEnum):
 
 _GROUPS: Final = {
     RowGroup.STORAGE: tr("Disks and filesystem"),
-    RowGroup.OPTIONS: tr("Options of the filesystems"),
+    RowGroup.OPTIONS: tr("Filesystem options"),
     RowGroup.SERVER: "PostgreSQL",
     RowGroup.WORKLOAD: tr("Workload"),
     RowGroup.OTHER: tr("Further dimensions of this campaign"),
@@ -247,7 +247,7 @@ class _Making:
             RowGroup.STORAGE,
             FILESYSTEM,
             titled(tr("filesystem")),
-            tr("Several: each is created in turn on the same disks."),
+            tr("Each ticked one is created in turn on the same disks."),
             [
                 ValueOffer(
                     value_of(FILESYSTEM, spec.id),
@@ -375,7 +375,7 @@ class _Making:
         key = "postgresql.installation"
         usable = {each.major: each for each in reversed(found) if each.usable}
         if len(usable) > 1:
-            about = tr("Server and pgbench of each version, shown with its page size.")
+            about = tr("Runs server and pgbench of each version. Page sizes are shown.")
             offers = [
                 replace(
                     _plain(key, str(major)),

@@ -269,14 +269,14 @@ class BaselineMeasurement:
             if measured is not None or not self._is_direct_refused:
                 return measured
             self._problems.pop()
-        self._problems.append(tr("The filesystem has no direct I/O past its cache."))
+        self._problems.append(tr("fio did not use direct I/O, which this filesystem may not honour."))
         wanted = 2 * self.memory_bytes
         task = FioTask(job, path, min(2 * room, wanted), is_direct=False, seconds=CACHED_WRITE_SECONDS)
         measured = self._run_fio(program, task)
         if measured is not None and measured.size_bytes < wanted // MIB * MIB:
             sentence = tr(
-                "In {seconds} s and the available space, fio wrote a file of {size}, less than twice the "
-                "memory ({memory}), so reads may come from the cache."
+                "fio wrote only {size} (limits: {seconds} s, free space), less than twice the memory "
+                "({memory}). Reads may come from the cache."
             )
             size, memory = format_size(measured.size_bytes), format_size(self.memory_bytes)
             remark = sentence.format(seconds=CACHED_WRITE_SECONDS, size=size, memory=memory)

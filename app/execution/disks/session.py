@@ -180,7 +180,7 @@ def ending_of(disks: Sequence[DiskIdentity], remains: UnmakeOutcome, here: Seque
         (silent if disk.is_left_over else free).append(name)
     kept = list(remains.sentences)
     if silent and not kept:
-        kept.append(tr("The storage created on it is still there: {uses}.").format(uses=", ".join(silent)))
+        kept.append(tr("Storage that pgFooting created is still on: {uses}.").format(uses=", ".join(silent)))
     return DiskEnding(_free_words(free), tuple(kept))
 
 

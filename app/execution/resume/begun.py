@@ -224,7 +224,7 @@ def new_folder(library: Path, campaign: Campaign) -> Path:
         hint = tr("Choose another folder with --library.")
         raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
     raise UsageError(
-        tr("The library {path} already has too many campaigns of this second.").format(path=library)
+        tr("The library {path} already has too many campaigns from this second.").format(path=library)
     )
 
 
@@ -254,7 +254,7 @@ def unfinished_folder(library: Path, campaign: Campaign) -> Path:
 
 
 def _other_scripts(paths: Sequence[str]) -> UsageError:
-    message = tr("Scripts of the campaign have changed since it started: {paths}.")
+    message = tr("The campaign's scripts have changed since it started: {paths}.")
     hint = tr("Start it again without --resume: a changed file makes a different campaign.")
     return UsageError(message.format(paths=", ".join(paths)), hint=hint)
 
@@ -383,7 +383,7 @@ class TimeBudget:
         self.is_spent = True
         sentence = tr(
             "Stopped by the time budget of {budget}: {what} needs about {needed}, and {left} are left. "
-            "--resume continues with the same budget again."
+            "--resume continues with a new budget of the same length."
         )
         what = tr("the next round of {count} runs").format(count=len(runs)) if whole else tr("the next run")
         return sentence.format(
@@ -437,7 +437,7 @@ class UnfinishedCampaign:
     def sentence(self) -> str:
         """Return a sentence about its missing runs."""
         if self.done >= self.total:
-            message = tr("“{name}”: all runs are done; disturbed ones still have to be repeated.")
+            message = tr("“{name}”: all runs are done, but disturbed ones still have to be repeated.")
             return message.format(name=self.name)
         verb = tr("was interrupted") if self.end is None else tr("is not finished")
         words = trn("{done} of {total} run is done", "{done} of {total} runs are done", self.total)

@@ -121,7 +121,7 @@ def check_changes(
             changes.append(
                 tr(
                     "The clock was set back: a run of this campaign has a later start time than now. Runs "
-                    "are ordered by number; their dates are wrong."
+                    "are ordered by number, and their dates are wrong."
                 )
             )
     return tuple(dict.fromkeys(changes))
@@ -182,7 +182,7 @@ def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
     other = other or (not both_known and was.processor != "" != now.processor != was.processor)
     if other:
         message = tr(
-            "The campaign started on another machine ({was}; this one: {now}), and runs of two machines "
+            "The campaign started on another machine ({was}; this one is {now}), and runs of two machines "
             "cannot be compared. Nothing was started."
         )
         words = (machine_label(each) or tr("not known") for each in (was, now))
@@ -201,8 +201,8 @@ def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
             continue
         names = tuple(tr("none") if disk is None else _disk_words(disk) for disk in (one, other))
         message = tr(
-            "{name}: the disk in place “{place}” is not the one the campaign started with: {was} then, "
-            "{now} now. Nothing was started, no disk was touched."
+            "{name}: the disk in place “{place}” is {now}, but the campaign started with {was}. Nothing "
+            "was started, no disk was touched."
         )
         words = message.format(name=before.name, place=place, was=names[0], now=names[1])
         raise RefusedError(words, hint=_ANEW)
@@ -235,8 +235,7 @@ def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
     if was is None or here is None or was == here:
         return
     message = tr(
-        "{name}: {path} is on a different filesystem than when the campaign started: {was} then, {now} now. "
-        "Nothing was started."
+        "{name}: {path} is on {now}, but was on {was} when the campaign started. Nothing was started."
     )
     hint = tr("Mount the previous filesystem, or start the campaign again without --resume.")
     words = (tr("{kind} at {mount_point}").format(kind=each[0], mount_point=each[1]) for each in (was, here))

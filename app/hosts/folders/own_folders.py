@@ -56,7 +56,7 @@ def server_account(record: Recorder) -> Account:
 def account_reason(account: Account) -> str:
     """Return the sentence with the reason for `account`."""
     if account.is_current:
-        return tr("Server and pgbench run as {name}, who started this.").format(name=account.name)
+        return tr("Server and pgbench run as {name}, who started pgFooting.").format(name=account.name)
     return tr(
         "Started as root, but PostgreSQL refuses to run as root; server and pgbench run as {name}."
     ).format(name=account.name)

@@ -100,7 +100,7 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
         if free_bytes < reserve_bytes:
             raise TargetLostError(
                 tr("{path} is nearly full: {free} are left.").format(path=path, free=format_size(free_bytes)),
-                hint=tr("Free some space there, or choose smaller data or a shorter run."),
+                hint=tr("Free some space there, or choose less data or a shorter run."),
             )
     log_bytes = _check_folder(site.private.path, site.private.identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:
@@ -121,7 +121,7 @@ def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
             if volume.f_flag & os.ST_RDONLY:
                 raise TargetLostError(
                     tr("The filesystem of {path} has become read-only.").format(path=path),
-                    hint=tr("The kernel does this after device errors: see its log (dmesg)."),
+                    hint=tr("dmesg usually shows the device or filesystem error that caused this."),
                 )
             free_bytes = volume.f_bavail * volume.f_frsize
             if path == site.root:

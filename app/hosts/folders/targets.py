@@ -183,7 +183,7 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
             ),
         )
     return TargetError(
-        tr("{path} cannot be used: {component}: {reason}.").format(
+        tr("{path} cannot be used, because of {component}: {reason}.").format(
             path=path, component=component, reason=os.strerror(obstacle.number)
         )
     )
@@ -227,7 +227,7 @@ def _check_space(path: str, facts: FolderFacts, need_bytes: int) -> None:
             tr("{path} is too full: {free} free, {need} needed.").format(
                 path=path, free=format_size(facts.free_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Free some space, or choose another folder or smaller data."),
+            hint=tr("Free some space, or choose another folder or less data."),
         )
     if facts.free_inodes is not None and facts.free_inodes < _FEWEST_INODES:
         raise TargetError(
@@ -273,7 +273,7 @@ def _check_memory(target: MemoryTarget, account: Account, need_bytes: int, memor
             tr("{path} is too full: {free} free, {need} needed.").format(
                 path=MEMORY_FOLDER, free=format_size(facts.free_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Choose smaller data, or as root: mount -o remount,size=SIZE {path!q}").format(
+            hint=tr("Choose less data, or as root: mount -o remount,size=SIZE {path!q}").format(
                 path=MEMORY_FOLDER
             ),
         )
@@ -298,14 +298,14 @@ def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> Non
             tr("The memory target may use {limit}, but needs {need}.").format(
                 limit=format_size(limit_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Choose a larger target.size or smaller data."),
+            hint=tr("Choose a larger target.size or less data."),
         )
     if need_bytes > memory.available_bytes:
         raise TargetError(
             tr("{need} of memory is needed, but {whose} has only {available} available.").format(
                 need=format_size(need_bytes), whose=whose, available=format_size(memory.available_bytes)
             ),
-            hint=tr("Stop programs that use memory, or choose smaller data."),
+            hint=tr("Stop programs that use memory, or choose less data."),
         )
 
 

@@ -492,9 +492,9 @@ def _sync_folder(path: Path) -> None:
 
 def _unwritable(err: OSError) -> FootingError:
     return FootingError(
-        tr(
-            "The cleanup record of the campaign cannot be written ({path}: {reason}); nothing was created."
-        ).format(path=err.filename or tr("state folder"), reason=err.strerror),
+        tr("The campaign's cleanup record cannot be written ({path}: {reason}). Nothing was created.").format(
+            path=err.filename or tr("state folder"), reason=err.strerror
+        ),
         hint=of_an_account(
             tr("Free some space there, or set XDG_STATE_HOME."),
             root=tr("Free some space there."),

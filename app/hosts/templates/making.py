@@ -273,7 +273,7 @@ def copy_template(
             as_account(empty_copy, account, record, COPY_TIMEOUT_S)(data_directory, wal_directory)
         if isinstance(err, OSError):
             message = tr("The data set could not be copied to {path}: {reason}.")
-            hint = tr("Free some space there, or choose smaller data.")
+            hint = tr("Free some space there, or choose less data.")
             raise TargetError(message.format(path=data_directory, reason=err.strerror), hint=hint) from err
         raise
     return CopiedData(template, seconds)

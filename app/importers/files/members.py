@@ -136,12 +136,12 @@ class BadLines:
         """
         text = line.decode("utf-8", "backslashreplace") if isinstance(line, bytes) else line
         shown = "".join(char if char.isprintable() else "\ufffd" for char in text.strip())[:_SHOWN]
-        what = reason or tr("not understood")
+        what = reason or tr("cannot parse")
         self.messages.append(
             tr("{file}, line {line}: {what}: “{text}”").format(file=file, line=number, what=what, text=shown)
         )
         if len(self.messages) > MOST_BAD_LINES:
-            message = tr("{file}: more than {count} lines were not understood; the first is {first}.")
+            message = tr("{file}: pgFooting cannot parse more than {count} lines. The first is {first}.")
             raise ForeignDataError(message.format(file=file, count=MOST_BAD_LINES, first=self.messages[0]))
 
 
@@ -319,7 +319,7 @@ class _Limited:
         data = self._stream.read(min(size, READ_BYTES))
         self._count += len(data)
         if self._count > MOST_BYTES or self._count > FREE_BYTES + MOST_RATIO * self._stored.count:
-            message = tr("{path} unpacks to more than {ratio} times its size; it was not read.")
+            message = tr("{path} unpacks to over {ratio} times its size or 512 GiB; it was not read.")
             hint = tr("If that is intended, unpack it yourself and import the folder.")
             raise ForeignDataError(message.format(path=self._path, ratio=MOST_RATIO), hint=hint)
         return data

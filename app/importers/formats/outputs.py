@@ -272,7 +272,7 @@ def _sane(summary: PgbenchSummary) -> PgbenchSummary:
     """
     numbers = [getattr(summary, each.name) for each in fields(summary)]
     if any(isinstance(each, int | float) and abs(each) > MOST for each in numbers):
-        raise PgbenchError(tr("The summary of pgbench contains impossible figures."))
+        raise PgbenchError(tr("pgbench's summary contains impossible figures."))
     return summary
 
 

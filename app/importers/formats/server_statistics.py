@@ -121,7 +121,7 @@ def read_statistics(stream: Readable, shown_path: str, bad: BadLines) -> ServerS
         return None
     note = ""
     if len(databases) > 1:
-        note = tr("{file}: of {count} databases, {name} with the most commits").format(
+        note = tr("{file} contains {count} databases; imported {name}, which has the most commits").format(
             file=shown_path, count=len(databases), name=chosen
         )
     epoch_s = np.array(columns["epoch"])

@@ -163,9 +163,7 @@ class _Reader:
         self._names = [name.strip().strip('"') for name in line.split(self._separator)]
         for name in self._names[1:]:
             if name not in COLUMNS:
-                hint = did_you_mean(name, COLUMNS) or tr("There are: {names}.").format(
-                    names=", ".join(COLUMNS)
-                )
+                hint = did_you_mean(name, COLUMNS) or tr("Known: {names}.").format(names=", ".join(COLUMNS))
                 raise self._wrong(number, tr("“{name}” is unknown").format(name=name), hint)
         if len(set(self._names)) < len(self._names):
             raise self._wrong(number, tr("a column occurs twice"))
@@ -188,7 +186,7 @@ class _Reader:
                 number, tr("t_s jumps from {old} to {new}").format(old=last_s, new=cells[0]), hint
             )
         if len(self._times) >= _MOST_ROWS:
-            raise self._wrong(number, tr("more rows than a month has seconds"))
+            raise self._wrong(number, tr("more than 2,678,400 rows (one a second for 31 days)"))
         self._times.append(t_s)
         for name, cell, values in zip(self._names[1:], cells[1:], self._values, strict=True):
             values.append(self._number(number, name, cell) if cell else math.nan)

@@ -408,8 +408,8 @@ def _connecting(summary: PgbenchSummary) -> str:
     if connecting is None:
         return ""
     message = tr(
-        "its TPS exclude connection time ({tps:g} with it); since version 14 pgbench prints only the latter "
-        "if each transaction connects"
+        "its TPS exclude connection time ({tps:g} with it); since version 14, pgbench -C prints only TPS "
+        "with it"
     )
     return message.format(tps=with_it)
 
@@ -420,20 +420,20 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
         reason = candidate.output.problem if candidate.output and candidate.output.problem else ""
         if candidate.row is not None:
             reason = reason or tr("none; TPS are from the results table")
-        missing.append((tr("summary of pgbench"), reason or tr("none; TPS are computed from the seconds")))
+        missing.append((tr("pgbench summary"), reason or tr("none; TPS are computed from per-second data")))
     if candidate.summary is None and candidate.alike is not None:
         reason = tr("taken from other runs in the same results table")
         missing.append((tr("workload"), reason))
     if not environment.storage.filesystem:
-        missing.append((tr("filesystem"), tr("no file states it")))
+        missing.append((tr("filesystem"), tr("no file contains it")))
     if environment.settings is None:
-        reason = environment.no_settings or tr("no file states it")
+        reason = environment.no_settings or tr("no file contains it")
         missing.append((tr("server settings"), reason))
     if not environment.version and not _server_version(candidate.summary):
-        missing.append((tr("version of the server"), tr("no file states it")))
+        missing.append((tr("server version"), tr("no file contains it")))
     if not environment.machine:
-        missing.append((tr("machine"), tr("no file states it")))
-    missing.append((tr("CPU, devices, memory, pressure"), tr("no file states it")))
+        missing.append((tr("machine"), tr("no file contains it")))
+    missing.append((tr("CPU, devices, memory, pressure"), tr("no file contains it")))
     return missing
 
 

@@ -141,9 +141,9 @@ def _read_configuration(found: Environment, tree: ScanResult, folder: Path, note
     added = [text for name, text in texts if name == _ADDED]
     if max(len(files), len(added)) > 1:
         names = ", ".join(sorted({name for name, _ in texts}))
-        found.no_settings = tr("several candidate files; which one was used is unknown: {names}").format(
-            names=names
-        )
+        found.no_settings = tr(
+            "several candidate files, and it is unknown which one was used: {names}"
+        ).format(names=names)
     elif texts:
         found.settings = parse_configuration(*files, *added)
 

@@ -317,7 +317,7 @@ def _read(member: ForeignFile) -> TimeTable:
 
 def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
     known = np.isfinite(values)
-    return ForeignSeries(metric, table.t_s[known], values[known], tr("table of seconds"))
+    return ForeignSeries(metric, table.t_s[known], values[known], tr("per-second table"))
 
 
 def _metadata(table: TimeTable, member: ForeignFile, configuration: str) -> RunMetadata:
@@ -367,10 +367,10 @@ def _facts(table: TimeTable) -> dict[str, Json]:
 
 def _missing(table: TimeTable) -> list[tuple[str, str]]:
     missing = [
-        (tr(what), tr("no file states it"))
+        (tr(what), tr("no file contains it"))
         for key, what in (
             ("filesystem", "filesystem"),
-            ("postgresql", "version of the server"),
+            ("postgresql", "server version"),
             ("machine", "machine"),
             ("workload", "workload"),
         )
@@ -379,7 +379,7 @@ def _missing(table: TimeTable) -> list[tuple[str, str]]:
     if TPS in table.series:
         missing += missing_between_reports(table.t_s)
     else:
-        missing.append((tr("per-second TPS"), tr("no file states it")))
+        missing.append((tr("per-second TPS"), tr("no file contains it")))
     if not any(metric.startswith("latency.p") for metric in table.series):
-        missing.append((tr("latency percentiles"), tr("no file states it")))
+        missing.append((tr("latency percentiles"), tr("no file contains it")))
     return missing

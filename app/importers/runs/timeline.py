@@ -287,7 +287,7 @@ def read_timeline(sources: TimelineInputs, bad: BadLines) -> Timeline:
         _take_progress(timeline, sources)
     elif log.is_aggregated:
         timeline.missing.append(
-            (latencies, tr("the log is aggregated: it has averages but no single latencies"))
+            (latencies, tr("the log is aggregated: it has averages but no individual latencies"))
         )
         _take_progress(timeline, sources)
         _guarded(timeline, log, lambda: _take_aggregates(timeline, sources, log, bad))
@@ -437,13 +437,13 @@ def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines)
         timeline.duration_s = _printed_s(sources.summary) or sources.seconds or span_s
     if timeline.origin_s is None:
         reason = tr("the start time of the run is unknown, so they cannot be aligned with it")
-        timeline.missing.append((tr("statistics of the server"), reason))
+        timeline.missing.append((tr("server statistics"), reason))
         return
     for statistics in read:
         timeline.series += _inside(statistics, timeline.origin_s, timeline.duration_s)
     commits = next((each for each in timeline.series if each.metric == COMMITS), None)
     if commits is not None and not timeline.has_tps:
-        source = tr("pg_stat_database: commits, at most 1 s late")
+        source = tr("pg_stat_database: commits, usually at most 1 s late")
         timeline.series.append(ForeignSeries(TPS, commits.t_s, commits.values, source))
         reason = tr(
             "per-second TPS are commits from pg_stat_database: there is no log and no progress output"

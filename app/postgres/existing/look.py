@@ -398,7 +398,7 @@ def check_server(look: ServerLook, needs: ServerNeeds) -> None:
 def _reasons(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
     if needs.pgbench_major < look.major:
         message = tr("The server is PostgreSQL {version}; pgbench {major} is too old for it.")
-        hint = tr("Install the programs of PostgreSQL {major} or newer here (not the server).")
+        hint = tr("Install PostgreSQL {major} or newer on this machine; its server need not run.")
         yield message.format(version=look.version, major=needs.pgbench_major), hint.format(major=look.major)
     if look.in_recovery:
         yield (
@@ -415,8 +415,8 @@ def _reasons(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
 def _of_role(look: ServerLook) -> Iterator[tuple[str, str]]:
     role = look.role
     grant = tr(
-        "Create a role for pgFooting: CREATE ROLE pgfooting LOGIN CREATEDB; optional, for statistics and "
-        "checkpoints: GRANT pg_monitor, pg_checkpoint TO pgfooting; (pg_checkpoint needs version 15 or "
+        "Create a role for pgFooting with CREATE ROLE pgfooting LOGIN CREATEDB. Optional, for statistics "
+        "and checkpoints: GRANT pg_monitor, pg_checkpoint TO pgfooting (pg_checkpoint needs version 15 or "
         "newer)."
     )
     if role.is_superuser:
@@ -435,7 +435,7 @@ def _of_role(look: ServerLook) -> Iterator[tuple[str, str]]:
         message = tr("The role {role} is a member of {roles}, which lets SQL reach outside the database.")
         yield message.format(role=role.name, roles=", ".join(role.dangerous)), grant
     if role.owned:
-        message = tr("The role {role} also owns other databases than pgFooting's: {names}.")
+        message = tr("The role {role} also owns databases that are not pgFooting's: {names}.")
         yield message.format(role=role.name, names=_names_joined(role.owned)), grant
 
 
@@ -451,7 +451,7 @@ def _of_room(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
         message = tr("{clients} clients and pgFooting need {wanted} connections; the server has {left} left.")
         yield (
             message.format(clients=needs.clients, wanted=wanted, left=max(0, left)),
-            tr("Choose fewer clients, or raise max_connections of the server."),
+            tr("Choose fewer clients, or raise the server's max_connections."),
         )
 
 
@@ -495,11 +495,11 @@ def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str]
         (titled(tr("version")), look.version_text),
         (tr("Cluster"), _cluster(look)),
         *([(titled(tr("managed service")), look.managed_service)] if look.managed_service else []),
-        ("TLS", tr("none: a local socket") if address.is_socket else tls),
+        ("TLS", tr("none (local socket)") if address.is_socket else tls),
         (titled(tr("role")), address.user),
         (tr("Databases"), _databases(look)),
         (
-            tr("Others"),
+            tr("Other activity"),
             tr("{sessions}, {tps:.1f} transactions a second in the last {seconds:.0f} s").format(
                 sessions=trn("{count} session", "{count} sessions", others.sessions).format(
                     count=others.sessions
@@ -517,7 +517,7 @@ def _cluster(look: ServerLook) -> str:
     unknown = tr("(not reported)")
     words = tr("{name}, system identifier {identifier}, address {address}")
     return words.format(
-        name=look.cluster_name or tr("without a name"),
+        name=look.cluster_name or tr("unnamed"),
         identifier=look.system_identifier or unknown,
         address=look.server_address or unknown,
     )
@@ -558,14 +558,14 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
     if look.managed_service:
         words = tr(
             "Managed by {name}: its volume may have burst credit, so a short run can look faster than "
-            "sustained use. SQL cannot show it; check with the provider."
+            "sustained use. SQL cannot show it, so check with the provider."
         )
         sentences.append(words.format(name=look.managed_service))
     elif not is_asked:
         sentences.append(
             tr(
-                "SQL cannot show whether its volume has burst credit or is a cloud's virtual disk; check "
-                "with the provider."
+                "SQL cannot show whether its volume has burst credit or is a cloud's virtual disk, so "
+                "check with the provider."
             )
         )
     if not look.role.has_monitor:
@@ -585,7 +585,7 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
 def made_sentence(name: str) -> str:
     """Return the sentence that describes our changes on the server."""
     words = tr(
-        "pgFooting creates one database on {name}, {database}, and loads, measures and drops it for each "
-        "run. It touches nothing else, changes no server settings and restarts nothing."
+        "For each run, pgFooting creates, loads, measures and drops the database {database} on {name}. It "
+        "changes no other data or settings, but its load and checkpoints affect the whole server."
     )
     return words.format(name=name, database=OWN_DATABASE)

@@ -121,7 +121,7 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
             _end_sessions(connection)
         elif _open_sessions(connection):
             message = tr("The database {name} is pgFooting's and in use by another measurement.")
-            hint = tr("Wait until it ends; sessions of a vanished machine end by themselves.")
+            hint = tr("Wait until it ends. After a crash, TCP keepalive ends its sessions within hours.")
             raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
         _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))

@@ -218,14 +218,14 @@ def install_hint(family: Family) -> str:
     }[family]
     if family is Family.DEBIAN:
         return tr(
-            "Install it with: sudo {command}\nDebian then also starts a cluster (port 5432), which "
-            "pgFooting does not use."
+            "Install it with: sudo {command}\nDebian then also starts a cluster (usually on port 5432), "
+            "which pgFooting does not use."
         ).format(command=command)
     if command:
         return tr("Install it with: sudo {command}").format(command=command)
     return tr(
         "Install your distribution's packages with postgres, initdb and pgbench (often postgresql-server "
-        "and postgresql-contrib), or give the folder of your own build."
+        "and postgresql-contrib). Or give the folder of your own build."
     )
 
 
@@ -349,7 +349,7 @@ class InstallationProbe:
         if self.reasons:
             return
         if not version:
-            self.reasons.append(tr("Its version is not recognisable in “{text}”.").format(text=text[:100]))
+            self.reasons.append(tr("pgFooting cannot find its version in “{text}”.").format(text=text[:100]))
         elif major < OLDEST_MAJOR:
             self.reasons.append(
                 tr("Version {version} is not supported; {oldest} and newer are.").format(

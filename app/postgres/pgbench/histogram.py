@@ -208,7 +208,7 @@ def _decompress(encoded: bytes) -> bytes:
 
 def _corrupt(reason: str) -> CorruptRunFileError:
     return CorruptRunFileError(
-        tr("A latency histogram of the run file is damaged: {reason}.").format(reason=reason),
+        tr("A latency histogram in the run file is damaged: {reason}.").format(reason=reason),
         hint=tr("The other figures of the run may still be right; restore the file from a copy."),
     )
 

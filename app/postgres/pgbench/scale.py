@@ -100,7 +100,7 @@ def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
             ram = format_size(ram_bytes)
             return ram_bytes * LARGE_RAM_SHARE, _CLASS.format(name="large", share=200, ram=ram)
         case int():
-            return size, tr("stated size of {size}").format(size=format_size(size))
+            return size, tr("specified size of {size}").format(size=format_size(size))
         case _:
             assert_never(size)
 
@@ -116,7 +116,7 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
         CampaignError: scale or size is missing, below one or beyond pgbench's maximum.
     """
     if workload.scale is not None:
-        scale, reason = workload.scale, tr("stated scale")
+        scale, reason = workload.scale, tr("specified scale")
         field = "workload.scale"
     elif workload.size is not None:
         wanted, reason = _wanted(workload.size, ram_bytes)
@@ -136,7 +136,7 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
                 field=field, scale=scale, limit=MAX_SCALE
             ),
             field=field,
-            hint=tr("Scale 1 is about 15 MiB of data; pgbench counts scales up to 2147483647."),
+            hint=tr("Scale 1 is about 15 MiB of data; pgbench accepts scales up to 2147483647."),
         )
     return ScaleChoice(
         scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < uncontended_scale(workload)

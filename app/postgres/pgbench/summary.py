@@ -329,11 +329,11 @@ def _script(values: dict[str, Any]) -> ScriptSummary:
 
 
 def _incomplete(missing: list[str], messages: tuple[str, ...]) -> PgbenchError:
-    sentence = tr("The summary of pgbench lacks: {missing}.").format(missing=", ".join(missing))
-    said = tr("pgbench said: {messages}").format(messages="; ".join(messages)) if messages else ""
+    sentence = tr("pgbench's summary does not contain {missing}.").format(missing=", ".join(missing))
+    said = tr("pgbench reported: {messages}").format(messages="; ".join(messages)) if messages else ""
     return PgbenchError(
         f"{sentence} {said}".strip(),
-        hint=tr("Data measured until then is kept; the full output is in the run file."),
+        hint=tr("Data measured so far is kept. The full output is in the run file."),
     )
 
 

@@ -144,7 +144,7 @@ def parse_transactions(
     except _NotALogError as err:
         place, line = _first_bad_line(chunk, log_format)
         raise PgbenchError(
-            tr("The transaction log {file} of pgbench is damaged at byte {offset}: {line}.").format(
+            tr("pgbench's transaction log {file} is damaged at byte {offset}: {line}.").format(
                 file=file, offset=offset + place, line=repr(line)
             ),
             hint=tr("Its lines have {count} fields. The log's filesystem may have been full.").format(
@@ -500,7 +500,7 @@ class TransactionLogTail:
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             os.close(descriptor)
             raise PgbenchError(
-                tr("{file} is not a plain file of pgbench; it was not touched.").format(file=name),
+                tr("{file} is not a regular file of pgbench; it was not touched.").format(file=name),
                 hint=tr("Something else writes into the private folder of this run."),
             )
         return descriptor
@@ -563,7 +563,7 @@ def _end_of_last(text: bytes) -> int:
 
 def _unreadable(name: str, err: OSError) -> PgbenchError:
     return PgbenchError(
-        tr("The transaction log {file} of pgbench cannot be read: {reason}.").format(
+        tr("pgbench's transaction log {file} cannot be read: {reason}.").format(
             file=name, reason=err.strerror
         ),
         hint=tr("The benchmark itself was not touched; its TPS are still counted."),

@@ -105,14 +105,14 @@ class RemoteMachine:
 _CAUSES: Final = {
     "REMOTE HOST IDENTIFICATION HAS CHANGED": tr(
         "The host key of {host} has changed: another machine, a new installation, or someone in between. "
-        "Find out which; a manual ssh names the known_hosts line."
+        "Find out which one. ssh in a terminal shows the known_hosts line."
     ),
     "Host key verification failed": tr(
         "The host key of {host} is not known. Connect once yourself: ssh {host!q}"
     ),
     "Permission denied": tr(
-        "{host} refused: it accepts none of the keys that ssh can use without a prompt. Add a key with a "
-        "passphrase to ssh-agent; pgFooting never asks for passwords."
+        "{host} accepts none of the keys that ssh can use without a prompt. Add a key with a passphrase to "
+        "ssh-agent. pgFooting never asks for passwords."
     ),
 }
 """Sentences for messages of ssh that do not say what to do.
@@ -145,7 +145,7 @@ _SHORTEST_INTERVAL_S: Final = 0.001
 _FIRST_SIZE: Final = 4096
 
 
-FROM_LINUX: Final = tr("this kernel does not count this; Linux {version} or newer does")
+FROM_LINUX: Final = tr("not counted by this kernel, only by Linux {version} or newer")
 
 
 class ProbeUnavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the program
@@ -439,7 +439,7 @@ def attempt(read: Callable[[], Json]) -> Json:
     except OSError as err:
         return unreadable(_words(err))
     except (ValueError, LookupError, UnicodeError) as err:
-        return unreadable(tr("not understood: {error!r}").format(error=err))
+        return unreadable(tr("cannot parse: {error!r}").format(error=err))
 
 
 def _words(err: OSError) -> str:

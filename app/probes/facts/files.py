@@ -250,7 +250,7 @@ def _compressed_size(zstd: ctypes.CDLL, piece: bytes) -> int:
     room = ctypes.create_string_buffer(zstd.ZSTD_compressBound(len(piece)))
     size = int(zstd.ZSTD_compress(room, len(room), piece, len(piece), LEVEL))
     if zstd.ZSTD_isError(size):
-        raise ProbeUnavailable(tr("{library} cannot compress").format(library=_LIBRARY))
+        raise ProbeUnavailable(tr("{library} could not compress the data").format(library=_LIBRARY))
     return size
 
 

@@ -347,7 +347,7 @@ def check_load(context: PreflightContext) -> Found:
             hint = tr("Wait until they have finished, or stop those you do not need.")
             yield _finding(f"{resource}-pressure", message, hint, share=share, what=what)
     if load.steal_share >= STEAL_SHARE:
-        message = tr("The hypervisor took {share:.1%} of the CPU time for other machines.")
+        message = tr("The hypervisor took {share:.1%} of the CPU time (steal).")
         hint = tr("Results of a shared virtual machine vary: use more repeats.")
         yield _finding("steal", message, hint, share=load.steal_share)
 
@@ -356,12 +356,12 @@ def check_processors(context: PreflightContext) -> Found:
     """Yield a frequency governor other than performance, and limits on the usable processors."""
     governor = context.processor.get("governor")
     if governor not in ("performance", None) and not isinstance(governor, Mapping):
-        message = tr("The CPU frequency governor is {governor}, so speed depends on load and heat.")
+        message = tr("The CPU frequency governor is {governor}, so CPU speed depends on the load.")
         hint = tr("For a fair comparison: cpupower frequency-set --governor performance")
         yield _finding("governor", message, hint, governor=governor)
     if context.limits.cpus is not None:
         message = tr("A control group limits this process to {cpus:.2f} CPUs.")
-        hint = tr("Lift the limit: it causes stalls that have nothing to do with the disks.")
+        hint = tr("Lift the limit: it can cause stalls that have nothing to do with the disks.")
         yield _finding("cpu-quota", message, hint, cpus=context.limits.cpus)
     allowed, online = context.processor.get("allowed"), context.processor.get("online")
     if isinstance(allowed, int) and isinstance(online, int) and allowed < online:
@@ -372,7 +372,7 @@ def check_processors(context: PreflightContext) -> Found:
 def check_power(context: PreflightContext) -> Found:
     """Yield a machine on battery, and one that may go to sleep during a run."""
     if context.battery:
-        message = tr("The machine runs on battery, which slows down CPU and disks.")
+        message = tr("The machine runs on battery, which can slow down CPU and disks.")
         yield _finding("battery", message, tr("Plug it in."), supplies=context.power.get("supplies"))
     states = context.power.get("sleep_states")
     if context.sleep_reason and isinstance(states, str) and SLEEP_STATES & set(states.split()):
@@ -397,7 +397,7 @@ def check_memory(context: PreflightContext) -> Found:
     needed = context.needed_bytes
     if total and available < max(LOW_MEMORY_SHARE * total, needed):
         message = tr("Only {available} of {total} memory is available.")
-        hint = tr("Stop programs that use memory, or choose smaller data.")
+        hint = tr("Stop programs that use memory, or choose less data.")
         yield _finding(
             "low-memory", message, hint, available_bytes=available, total_bytes=total, needed_bytes=needed
         )
@@ -405,8 +405,8 @@ def check_memory(context: PreflightContext) -> Found:
         message = tr("A control group limits memory, page cache included, to {size}.")
         yield _finding(MEMORY_LIMIT, message, bytes=context.limits.memory_bytes)
     if total >= HUGE_PAGES_FROM_BYTES and info.get("HugePages_Total") == 0:
-        message = tr("No huge pages are reserved, so large shared buffers use pages of 4 KiB.")
-        hint = tr("vm.nr_hugepages; PostgreSQL uses them with huge_pages = try")
+        message = tr("No huge pages are reserved, so large shared buffers use normal pages.")
+        hint = tr("Reserve them with vm.nr_hugepages. PostgreSQL uses them with huge_pages = try.")
         yield _finding("no-huge-pages", message, hint, Severity.NOTE, memory_bytes=total)
     transparent = context.memory.get("transparent_huge_pages")
     if isinstance(transparent, Mapping) and transparent.get("enabled") == "always":
@@ -423,7 +423,7 @@ def check_clock(context: PreflightContext) -> Found:
     now_s = time.time()
     if now_s < WRITTEN_EPOCH_S:  # a clock without a battery, or one that was set wrong
         date = time.strftime("%Y-%m-%d", time.gmtime(now_s))
-        message = tr("The date of this machine is wrong: {date}. Runs would be stored with it.")
+        message = tr("This machine's date is wrong: {date}. Runs would be stored with it.")
         yield _finding("wrong-date", message, tr("Set the clock first: timedatectl set-ntp true"), date=date)
 
 
@@ -446,7 +446,7 @@ def check_filesystem(context: PreflightContext) -> Found:
         (
             mount.filesystem == "overlay",
             "overlay-filesystem",
-            tr("The data directory is on a container's {filesystem}, whose copying is measured too."),
+            tr("The data directory is on a container's {filesystem}, whose copy-up is measured too."),
         ),
     ):
         if applies:

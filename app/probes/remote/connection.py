@@ -301,7 +301,7 @@ class RemoteConnection:
                     if is_last(line):
                         return found
                 if arrived_bytes > _MOST_BYTES or len(found) > _MOST_LINES:
-                    sentence = tr("{host} sends more than any valid answer.")
+                    sentence = tr("{host} sent more data than any valid answer contains.")
                     raise ProbeUnavailable(sentence.format(host=self._destination.host))
                 ready = selector.select(max(0.0, deadline_s - time.monotonic()))
                 if not ready or time.monotonic() > deadline_s:

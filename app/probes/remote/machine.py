@@ -277,7 +277,7 @@ class RemoteMachineProbe(Probe):
     """
 
     id = "remote-machine"
-    label = tr("Machine of the server, over ssh")
+    label = tr("Server machine, over ssh")
     blocking: ClassVar[bool] = True
     of_machine: ClassVar[bool] = False
 

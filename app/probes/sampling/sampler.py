@@ -151,7 +151,7 @@ def _reason(err: Exception) -> str:
         return err.reason
     if isinstance(err, OSError):
         return tr("it cannot be read: {reason}").format(reason=err)
-    return tr("not understood: {error!r}").format(error=err)
+    return tr("cannot parse: {error!r}").format(error=err)
 
 
 STOP_TIMEOUT_S: Final = 2.0

@@ -464,7 +464,7 @@ class ZfsProbe(FileProbe):
         omissions: list[MissingMetric] = []
         dataset = self._dataset_file(mount.source)
         if dataset is None:
-            reason = tr("ZFS shows no statistics of dataset {name}").format(name=mount.source)
+            reason = tr("ZFS reports no statistics for dataset {name}").format(name=mount.source)
             omissions += [MissingMetric(metric, reason) for metric, _ in _RATES["dataset"]]
         else:
             self._files["dataset"] = dataset

@@ -58,7 +58,7 @@ class CpuProbe(FileProbe):
     """
 
     id = "cpu"
-    label = tr("CPU of the machine")
+    label = tr("Machine CPU")
 
     def __init__(self, path: str = "/proc/stat", clock: Clock = time.monotonic) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ def parse_swapped_in(text: bytes) -> int:
     """
     begin = (b"\n" + text).find(_FIELD)
     if begin < 0:
-        raise ValueError(tr("this kernel does not count this"))
+        raise ValueError(tr("not counted by this kernel"))
     return int(text[begin + len(_FIELD) - 1 :].split(b"\n", 1)[0])
 
 
@@ -266,7 +266,7 @@ class SwapInProbe(FileProbe):
             raise ProbeUnavailable(message.format(path=self._path)) from err
         except ValueError as err:
             self.close()
-            raise ProbeUnavailable(tr("this kernel does not count this")) from err
+            raise ProbeUnavailable(tr("not counted by this kernel")) from err
         self._counters.forget()
 
     @override
@@ -399,7 +399,7 @@ class ThrottlingProbe(FileProbe):
                 if key not in seen and len(seen) < MOST_FILES and self._watch(folder, kind):
                     seen.add(key)
         if not self._watched:
-            raise ProbeUnavailable(tr("this kernel does not count this"))
+            raise ProbeUnavailable(tr("not counted by this kernel"))
 
     def _watch(self, folder: Path, kind: str) -> bool:
         try:
@@ -418,7 +418,7 @@ class ThrottlingProbe(FileProbe):
         try:
             shares = [share for each in self._watched if (share := each.share()) is not None]
         except ValueError as err:
-            raise ProbeUnavailable(tr("this kernel does not count this")) from err
+            raise ProbeUnavailable(tr("not counted by this kernel")) from err
         return [Sample("cpu.throttled", round(max(shares), 1))] if shares else []
 
 

@@ -255,7 +255,7 @@ def omissions_of(major: int) -> tuple[MissingMetric, ...]:
         metric: min(column.first for column in COLUMNS if column.metric == metric)
         for metric in {column.metric for column in COLUMNS} - present
     }
-    sentence = tr("PostgreSQL {major} does not count this; {first} or newer does")
+    sentence = tr("not counted by PostgreSQL {major}, only by {first} or newer")
     return tuple(
         MissingMetric(metric, sentence.format(major=major, first=first))
         for metric, first in sorted(oldest.items())

@@ -183,7 +183,7 @@ class ProcessesProbe(Probe):
     """CPU of PostgreSQL, pgbench and pgFooting; follows the context when either is restarted."""
 
     id = "processes"
-    label = tr("CPU of PostgreSQL and pgbench")
+    label = tr("PostgreSQL and pgbench CPU")
     of_machine = False  # pgbench's processes are here, wherever the server is
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:
@@ -371,7 +371,7 @@ class KernelThreadsProbe(Probe):
         used_ns = int(file.read().split()[0])
         file.close()
         if not used_ns:
-            raise ProbeUnavailable(tr("this kernel does not count this"))
+            raise ProbeUnavailable(tr("not counted by this kernel"))
         self._children = Children(KTHREADD_PID, self._proc)
         self._scan()
 
@@ -530,7 +530,7 @@ class RunQueueProbe(Probe):
         try:
             RawFile(f"{self._proc}/self/schedstat").close()
         except OSError as err:
-            raise ProbeUnavailable(tr("this kernel does not count this")) from err
+            raise ProbeUnavailable(tr("not counted by this kernel")) from err
         self._context = context
         if context.server.postmaster_pid is None and context.server.reason:
             self.omissions = (MissingMetric(METRIC, context.server.reason, "postgres"),)

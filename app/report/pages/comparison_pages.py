@@ -222,7 +222,7 @@ def difference_pages(found: Findings) -> Iterator[Block]:
     if len(found.runs) < 2:
         return
     comparability = what_differs([run.facts for run in found.runs])
-    title = tr("What differs")
+    title = tr("Differences")
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) <= MANY)
     if not comparability.differences:
         yield Text(TextRole.BODY, describe_sameness(comparability))
@@ -232,7 +232,7 @@ def difference_pages(found: Findings) -> Iterator[Block]:
 
 _DIFFERENCES: Final[tuple[Column[PropertyDifference], ...]] = (
     Column("name", tr("Property"), lambda each: f"{each.topic}: {one_line(each.name)}", CellKind.WORDS),
-    Column("values", tr("Values, and how many runs have them"), describe_values, CellKind.WORDS),
+    Column("values", tr("Values and number of runs"), describe_values, CellKind.WORDS),
 )
 
 
@@ -297,8 +297,8 @@ def describe_order(comparison: RunComparison) -> str:
     order, seed = found.pop() if len(found) == 1 else ("", None)
     if order == RunOrder.RANDOM:
         sentence = tr(
-            "The runs were interleaved: each round ran its configurations once, in random order "
-            "(seed {seed}). So neither slow drift of the machine nor periodic events favour a configuration."
+            "The runs were interleaved: each round ran its configurations once, in random order (seed "
+            "{seed}). So slow drift and periodic events favour no configuration systematically."
         )
         return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.ALTERNATING:
@@ -306,7 +306,7 @@ def describe_order(comparison: RunComparison) -> str:
             "The runs were interleaved, every second round in reverse, so slow drift affects all "
             "configurations alike. The order was fixed: periodic events may affect some more than others."
         )
-    return tr("The runs were interleaved in rounds; how the order within a round was chosen is not known.")
+    return tr("The runs were interleaved in rounds. The method of ordering within a round is not known.")
 
 
 # The method of a report: three rules in plain words, with an example; the manual has the rest. Pure.
@@ -363,7 +363,7 @@ def _rules(found: Findings) -> Iterator[tuple[str, str]]:
                 ),
                 tr(
                     "An interval that includes zero is inconclusive; one within ±{effect:g} % is practically "
-                    "equal. All statements together err in 5 of 100 campaigns."
+                    "equal. On average, at most 5 of 100 campaigns contain a wrong statement."
                 ).format(effect=100 * found.comparison.effect),
                 titled(tr("a verdict needs {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT) + "."),
             )
@@ -372,8 +372,8 @@ def _rules(found: Findings) -> Iterator[tuple[str, str]]:
     yield (
         tr("3. Only like is compared with like"),
         tr(
-            "Configurations are compared under the same transactions, scale, clients, rate and machine. If a "
-            "campaign varies only one of these conditions, its levels are compared; never transactions."
+            "Configurations are compared under the same transactions, scale, clients, rate and machine. If "
+            "only one of them varies (except transactions), its levels are compared."
         )
         + " "
         + tr(

@@ -62,7 +62,7 @@ def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
     """Return the files of a report; empty if the runs have no such content."""
     found = []
     if any(run.facts.environment for run in runs):
-        words = tr("Everything that was read of the machine before each run")
+        words = tr("All facts about the machine, read before each run")
         found.append(Attachment(FACTS_NAME, words, "application/json", _facts(runs)))
     if any(run.facts.commands for run in runs):
         words = tr("Every command of each run, in order")
@@ -111,7 +111,7 @@ MOST_OF_A_VALUE: Final = 240
 """
 
 _TOPICS: Final = (MACHINE, TARGET, POSTGRESQL, SETTING, WORKLOAD)
-_HEADINGS: Final = {SETTING: tr("Settings that are not the server's own")}
+_HEADINGS: Final = {SETTING: tr("Settings other than the server's defaults")}
 
 
 def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[Block]:
@@ -135,7 +135,7 @@ def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[B
             yield Text(TextRole.SUBHEADING, _HEADINGS.get(topic, topic))
             yield Facts(pairs)
     if differences and len(runs) > 1:
-        yield Text(TextRole.NOTE, tr("Values that differ between runs are under “What differs”."))
+        yield Text(TextRole.NOTE, tr("Values that differ between runs are under “Differences”."))
     if any(run.facts.environment for run in runs):
         sentence = tr("All other facts about the machine are in the file {name}, attached to this PDF.")
         yield Text(TextRole.NOTE, sentence.format(name=FACTS_NAME))
@@ -169,8 +169,8 @@ def _unavailable(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 _TITLE: Final = tr("Each configuration")
 _LINES: Final = tr(
-    "Charts: thin, every second; thick, mean over 15 s, for display only; shaded, stalled seconds; dotted, "
-    "start of a checkpoint."
+    "Charts: thin line, each second; thick line, 15 s mean (display only); shaded, stalled seconds; dotted "
+    "line, start of a checkpoint."
 )
 
 
@@ -282,7 +282,7 @@ def command_pages(found: Findings) -> Iterator[Block]:
     if not any(run.facts.commands for run in found.runs):
         yield Text(
             TextRole.BODY,
-            tr("None known: the run files contain none, for example of imported runs."),
+            tr("None known, for example because the runs were imported."),
         )
         return
     by_commands: dict[tuple[str, ...], list[ReportedRun]] = {}

@@ -71,7 +71,7 @@ def first_page(found: Findings, options: ReportOptions = DEFAULT_OPTIONS) -> Ite
         yield from _only_configuration(found.configurations[0])
     yield from _weakened(found, options)
     if options.conclusion:
-        yield from _own_words(tr("Recommendation of the author"), options.conclusion)
+        yield from _own_words(tr("Author's recommendation"), options.conclusion)
     else:
         yield from _own_words(tr("Recommendation drafted by pgFooting"), recommend(found))
 
@@ -140,7 +140,7 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     if configuration.row.verdict:
         yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
-        yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
+        yield Text(TextRole.ANSWER, tr("No run was completed, so there is no result."))
     else:
         yield Text(TextRole.ANSWER, mean_words(mean))
     if len(configuration.runs) == 1:
@@ -320,7 +320,7 @@ def _few(conditions: Sequence[ReportedCondition]) -> Iterator[str]:
     """State that runs are too few for verdicts, if no configuration has enough."""
     runs = [each.row.runs for condition in conditions for each in condition.configurations]
     if len(runs) > 2 and 0 < max(runs) < RUNS_FOR_A_VERDICT:  # of two, the answer says it
-        sentence = tr("No verdict yet: that needs {least} runs of each configuration.")
+        sentence = tr("No verdict yet. A verdict needs {least} runs of each configuration.")
         yield sentence.format(least=RUNS_FOR_A_VERDICT)
 
 

@@ -371,9 +371,9 @@ def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
         ),
         (titled(tr("virtual machine")), facts.virtual_machine),
         (titled(tr("filesystem")), " ".join(filter(None, (facts.filesystem, options))) or unknown),
-        (tr("It was made with"), facts.reported.get("made_with", "")),
-        (tr("It compresses with"), facts.reported.get("compression", "")),
+        (tr("Created with"), facts.reported.get("made_with", "")),
+        (tr("Compression"), facts.reported.get("compression", "")),
         (titled(tr("disks")), disks or unknown),
-        (titled(tr("read over")), facts.reached.words),
+        (titled(tr("read via")), facts.reached.words),
     )
     return tuple((what, value) for what, value in rows if value)

@@ -192,7 +192,7 @@ def _bytes(value: object) -> int | None:
 
 def _not_durable(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[Mark]:
     for what in dict.fromkeys(_losing(run, environment)):
-        reason = tr("{what}: acknowledged commits can be lost; not ranked")
+        reason = tr("{what}: acknowledged commits can be lost, so it is not ranked")
         yield NOT_DURABLE, reason.format(what=what)
 
 

@@ -397,7 +397,7 @@ class _Search:
         if len(having) == 1:
             self.found[name] = having[0].identity
         elif having:
-            message = tr("{name} is the name of {count} disks here: {disks}. Name them by their WWN.").format(
+            message = tr("{count} disks here match {name}: {disks}. Name them by their WWN.").format(
                 name=shown, count=len(having), disks=", ".join(disk.name for disk in having)
             )
             self.problems.append(Problem(key, message))

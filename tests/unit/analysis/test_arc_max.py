@@ -14,7 +14,7 @@ from app.domain.text import GIB
 from app.runfile.metadata.environment import read_environment_facts
 from tests.known_runs import FACTS, WHOLE
 
-NAME = "limit of the ZFS cache (zfs_arc_max)"
+NAME = "ZFS cache limit (zfs_arc_max)"
 
 
 def facts_with(value: Json, place: str = "storage") -> Mapping[str, Json]:

@@ -222,7 +222,7 @@ def test_clear_share_needs_fewer_samples(clients: int, seconds: int, share: floa
     assert found.cause is expected
     if expected is Cause.NOT_KNOWN:
         assert "no wait events" not in found.sentence
-        assert f"{1 + math.ceil(20 / clients)} s are needed" in found.sentence
+        assert f" {1 + math.ceil(20 / clients)} s)" in found.sentence
 
 
 def test_cpus_of_other_programs_are_named() -> None:
@@ -346,7 +346,7 @@ def test_read_bottleneck_from_file(tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "two.footing", Shape(), "ext4 #1")
     writer.close()
     with RunFile(tmp_path / "two.footing") as run:
-        assert read_bottleneck(run) == Bottleneck(Cause.NOT_KNOWN, ("it was not measured to its end",))
+        assert read_bottleneck(run) == Bottleneck(Cause.NOT_KNOWN, ("the run was not measured completely",))
 
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "runfile").glob("*.footing"))

@@ -72,7 +72,7 @@ def test_data_in_memory_show_no_reads() -> None:
 
 def test_cold_data_show_few_reads() -> None:
     cold = replace(MADE, workload=replace(MADE.workload, caches="cold"))
-    words = "long reading from storage (2 GiB of data fit in 16 GiB of memory, cold at the start)"
+    words = "sustained reads from storage (2 GiB of data fit in 16 GiB of memory, cold at the start)"
     assert unshown(cold)[Limit.MEMORY] == words
     assert Limit.MEMORY not in unshown(replace(cold, data_bytes=40 * GIB))
 
@@ -103,9 +103,9 @@ def test_new_filesystem() -> None:
 def test_fresh_ssd_and_bytes_written() -> None:
     words = unshown()[Limit.FRESH_SSD]
     assert "a partition of 2 GiB on 8 GiB" in words
-    assert "how much has ever been written to it is not known" in words
+    assert "total bytes written are not known" in words
     values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(2 * GIB)}}}
-    assert "25 % of the size of sda has ever been written" in unshown(facts=values)[Limit.FRESH_SSD]
+    assert "total writes to sda are 25 % of its size" in unshown(facts=values)[Limit.FRESH_SSD]
     values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(80 * GIB)}}}
     assert "ever written" not in unshown(facts=values)[Limit.FRESH_SSD]
     whole = replace(PLAN, data=replace(DATA, partition_bytes=None, disks=DISKS[:1]))
@@ -192,7 +192,7 @@ def test_remote_server_without_local_machine() -> None:
     here: dict[str, Json] = {"memory": {"info": {"MemTotal": 8 * GIB}}, "virtualisation": {"machine": "kvm"}}
     found = unshown(there, here, shape(600))
     assert Limit.MEMORY not in found
-    assert "the machine of the server" in found[Limit.VIRTUAL]
+    assert "the server's machine" in found[Limit.VIRTUAL]
     assert "kvm" not in found[Limit.VIRTUAL]
 
 
@@ -207,4 +207,4 @@ def test_remote_server_with_queried_machine() -> None:
     assert Limit.MEMORY in found
     assert "a virtual machine" in found[Limit.VIRTUAL]
     in_vain: dict[str, Json] = {**asked, "reached": {"over": "ssh", "unreadable": "it refused"}}
-    assert "the machine of the server" in unshown(there, in_vain, shape(600))[Limit.VIRTUAL]
+    assert "the server's machine" in unshown(there, in_vain, shape(600))[Limit.VIRTUAL]

@@ -17,7 +17,7 @@ def test_cold_up_to_five_percent_cached(cached_bytes: int) -> None:
 
 def test_still_cached_share() -> None:
     found = still_cached(CachedBytes(data_bytes=4 * GIB, cached_bytes=GIB))
-    assert found == "25 % of the data was still cached when measuring began with cold caches."
+    assert found == "25 % of the data was still cached when measuring began; caches were not cold."
     assert mark_words(STILL_CACHED) == "not cold"
 
 

@@ -105,4 +105,4 @@ def test_compressibility_differs_from_stated() -> None:
     assert sentence_for(2.0, 1.79).endswith("2:1 was specified")
     assert sentence_for(None, 30.0) == ""
     assert differs_from_stated(2.0, SampledCompression()) == ""
-    assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as stated"
+    assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as specified"

@@ -118,7 +118,7 @@ def test_unknown_job_keeps_its_name() -> None:
 def test_sync_rate_judgement() -> None:
     first, second = sync_sentences(KNOWN)
     assert "fdatasync 9,800, open_datasync 9,000" in first
-    assert "either it is protected or it does not flush" in second
+    assert "only with power-loss protection, or if they ignore flushes" in second
     assert sync_sentences(replace(KNOWN, sync_methods=())) == ()
 
 

@@ -89,7 +89,7 @@ def test_same_server_differing_network() -> None:
         (properties_there(data_checksums=("off", "default")), "checksums"),
         (properties_there(identifier="74"), "system identifier"),
         (properties_there(filesystem="zfs"), "filesystem"),
-        (properties_there(trip=5.0), "round trip of the network"),
+        (properties_there(trip=5.0), "network round trip"),
     ],
 )
 def test_owner_change_is_difference(other: list[Property], name: str) -> None:

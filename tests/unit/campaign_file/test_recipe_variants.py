@@ -135,7 +135,7 @@ def test_wrong_disks_for_recipe(recipe: Recipe) -> None:
     campaign = of(recipe).campaign
     wrong = (0, recipe.head.disks - 1, placeholders(campaign) + 1)
     for given in (*map(serials, wrong), ["DISK1"] * max(2, recipe.head.disks)):
-        with pytest.raises(UsageError, match="all different; given"):
+        with pytest.raises(UsageError, match="different spare disks are needed"):
             fill_disks(campaign, recipe.head, given)
 
 
@@ -153,7 +153,7 @@ def test_level_needing_more_disks_left_out() -> None:
         "ZFS no-fpw, raidz3",
         "ZFS tuned, raidz3",
     }
-    assert all("at least 5 disks; 4 are chosen" in each.reason for each in adapted.left_out)
+    assert all("at least 5 disks; 4 are selected" in each.reason for each in adapted.left_out)
     assert len(of(recipe).campaign.configurations) == 33
 
 
@@ -171,7 +171,7 @@ def test_named_disks_stay_wal_left_out() -> None:
     assert isinstance(one.target, DiskTarget)
     assert one.target.names == ("MINE", "A")
     assert [(each.name, each.reason) for each in adapted.left_out] == [
-        ("two", "It needs more disks than given.")
+        ("two", "It needs more disks than were given.")
     ]
 
 

@@ -96,7 +96,7 @@ def test_steps_filesystem_role_reference(recipe: Recipe) -> None:
         f"run {recipe.name} --server",
         "Between campaigns",
         "--as reference",
-        "were not tried on a real",
+        "from manuals, not tried on",
     ):
         assert words in text
     assert ("shared_buffers = 512MB" in text) == (recipe.name == "lentfer-2009")

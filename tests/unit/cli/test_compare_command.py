@@ -29,7 +29,7 @@ def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     output = capsys.readouterr().out
     assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in output
     assert "xfs is 10 % faster than ext4 (95 % CI" in output
-    assert output.index("xfs is") < output.index("What differs") < output.index("Each run separately")
+    assert output.index("xfs is") < output.index("Differences") < output.index("Each run separately")
     assert "p99 ms" in output
     assert "4.25 ms" in output
 
@@ -204,4 +204,4 @@ def test_one_footing_compares_condition_levels(tmp_path: Path, capsys: Capture) 
 def test_transactions_are_no_condition_to_ask_about(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4,))
     assert call(tmp_path, "--across", "transactions") == 2
-    assert "There are: scale, machine, clients" in capsys.readouterr().err
+    assert "Known: scale, machine, clients" in capsys.readouterr().err

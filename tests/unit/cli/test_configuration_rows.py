@@ -23,7 +23,7 @@ def test_only_filesystem_settings_shown() -> None:
             "not a setting",
         ]
     }
-    assert rows(described)["By the filesystem"] == "full_page_writes=off, wal_recycle=off"
+    assert rows(described)["Settings for the filesystem"] == "full_page_writes=off, wal_recycle=off"
 
 
 def test_no_filesystem_settings_no_row() -> None:
@@ -32,7 +32,7 @@ def test_no_filesystem_settings_no_row() -> None:
         {"settings": None},
         {"settings": [{"name": "a", "value": "b", "origin": "preset"}]},
     ):
-        assert rows(described)["By the filesystem"] == ""
+        assert rows(described)["Settings for the filesystem"] == ""
 
 
 def test_unknown_values_have_no_words() -> None:

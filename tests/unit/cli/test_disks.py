@@ -49,9 +49,7 @@ REFUSED = dataclasses.replace(
         DiskRefusal(
             "D08", "It contains a filesystem or a partition table.", "partition sdb1, 3.6 TiB", WIPING
         ),
-        DiskRefusal(
-            "D11", "A configuration of this machine names it.", "/etc/fstab names /dev/sdb1", "Take it out."
-        ),
+        DiskRefusal("D11", "A configuration file names it.", "/etc/fstab names /dev/sdb1", "Take it out."),
     ),
 )
 
@@ -79,7 +77,7 @@ def test_reasons_grouped_remedies_once() -> None:
     assert lines[1:] == [
         "  D08 It contains a filesystem or a partition table. gpt, at byte 512; partition sdb1, 3.6 TiB",
         f"      → {WIPING}",
-        "  D11 A configuration of this machine names it. /etc/fstab names /dev/sdb1",
+        "  D11 A configuration file names it. /etc/fstab names /dev/sdb1",
         "      → Take it out.",
     ]
 
@@ -97,7 +95,7 @@ def test_terminal_width_keeps_commands_whole(width: int) -> None:
 def test_no_disks_names_other_devices() -> None:
     lines = shown(Listing((), ("md127", "dm-0"), as_root=True)).splitlines()
     assert lines == [
-        "This machine shows no disk that pgFooting could format.",
+        "pgFooting found no disk on this machine that it could format.",
         "Not listed, because pgFooting does not format such devices: md127, dm-0.",
     ]
 
@@ -169,7 +167,7 @@ def test_a_test_device_is_marked() -> None:
 
 def test_disk_with_leftovers_names_release_command() -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
-    command = "To release what was left: pgfooting disks --release Z1D0ABCD"
+    command = "To release disks left behind: pgfooting disks --release Z1D0ABCD"
     assert command in shown(Listing((left,), (), as_root=True))
     kept = dataclasses.replace(left, refusals=(DiskRefusal("D18", "Kept.", "session 7", "Release it."),))
     assert command not in shown(Listing((kept,), (), as_root=True)), "its remedy names the command"
@@ -213,7 +211,7 @@ def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -
     monkeypatch.setattr(found, "ask_root", lambda _disks: {})
     (kept,) = [each for each in checks.examine_machine(read_support()) if each.topic == "kept"]
     assert kept.message.startswith("/dev/sdc: ")
-    words = shlex.split(kept.message.rpartition("To release what was left: ")[2])
+    words = shlex.split(kept.message.rpartition("To release disks left behind: ")[2])
     assert words[-3:-1] == ["disks", "--release"]
     assert find_named(words[-1], (left,))
 

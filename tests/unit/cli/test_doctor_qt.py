@@ -43,7 +43,7 @@ def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> 
         False,
         "Needed for reports and pictures and not installed: PySide6, pypdf.",
     )
-    assert "`packaging/run` installs what it needs" in window.hint
+    assert "`packaging/run` installs what pgFooting needs" in window.hint
 
 
 def test_missing_libraries_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_every_filesystem_and_md_has_a_line() -> None:
 
 def test_missing_md_reason_once() -> None:
     lines = checks(WITHOUT_MD)
-    assert lines["xfs"][:2] == (True, "single; not stripe, mirror, raid10, raid5, raid6: see md")
+    assert lines["xfs"][:2] == (True, "single; stripe, mirror, raid10, raid5, raid6 unavailable (see md)")
     assert lines["btrfs"][1] == "single, stripe, mirror, raid10, raid5, raid6"
     assert lines["md"][0] is False
     assert lines["md"][1].count("no md") == 1
@@ -184,9 +184,9 @@ def test_options_fit_terminal_and_are_complete(spec: object, terminal: io.String
 def test_missing_in_kernel_shows_both_versions(terminal: io.StringIO) -> None:
     show_options("xfs", WHOLE, as_json=False)
     text = " ".join(terminal.getvalue().split())
-    assert "Not here: removed in Linux 4.19; found 6.1.0" in text
+    assert "Unavailable here: removed in Linux 4.19; found 6.1.0" in text
     show_options("btrfs", WHOLE, as_json=False)
-    assert "zstd:-1 … zstd:-15: Not here: needs Linux 6.15 or newer; found 6.1.0" in " ".join(
+    assert "zstd:-1 … zstd:-15: Unavailable here: needs Linux 6.15 or newer; found 6.1.0" in " ".join(
         terminal.getvalue().split()
     )
 
@@ -207,7 +207,7 @@ def test_options_table_row_for_each(terminal: io.StringIO) -> None:
 
 
 def test_unknown_filesystem_lists_known() -> None:
-    with pytest.raises(UsageError, match=r"There is no filesystem “ext5”\. There are: ext4") as caught:
+    with pytest.raises(UsageError, match=r"There is no filesystem “ext5”\. Known: ext4") as caught:
         show_options("ext5", WHOLE, as_json=False)
     assert "ext" in caught.value.hint
     with pytest.raises(UsageError) as caught:

@@ -93,7 +93,7 @@ def test_no_terminal_lists_missing_words() -> None:
 
 @pytest.mark.parametrize("name", ["SERIAL", "IAL1", "sdb", "", "SERIAL3\x1b[2J"])
 def test_confirming_foreign_disk_is_an_error(name: str) -> None:
-    with pytest.raises(UsageError, match="nothing by that name") as caught:
+    with pytest.raises(UsageError, match="nothing with that name") as caught:
         question(Person("IAL1", "IAL2"), name)(ERASURE)
     assert "\x1b" not in str(caught.value)
     assert "SERIAL1, SERIAL2" in caught.value.hint

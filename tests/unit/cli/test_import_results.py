@@ -29,7 +29,7 @@ def test_imported_missing_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr()
     assert "Imported into" in printed.out
     assert "100.0  pgbench --log" in printed.out
-    assert "filesystem: no file states it" in printed.out
+    assert "filesystem: no file contains it" in printed.out
     assert "notes: was not written by pgbench or a known benchmark" in printed.out
     assert printed.err == ""  # no terminal, no progress
 
@@ -101,7 +101,7 @@ def test_progress_is_one_line_that_ends_empty() -> None:
     line(0, 3, "/some/" + "long/" * 40 + "folder")
     line.close()
     parts = terminal.getvalue().split("\r")
-    assert parts[1] == "Looking … /some/file"
+    assert parts[1] == "Checking … /some/file"
     assert parts[2].startswith("Run 1 of 3: …")
     assert parts[2].endswith("/folder")
     assert max(map(len, parts)) <= 79

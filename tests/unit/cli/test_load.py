@@ -47,9 +47,9 @@ def test_no_terminal_requires_name() -> None:
 
 
 def test_wrong_name_lists_known() -> None:
-    with pytest.raises(UsageError, match="nothing by that name") as caught:
+    with pytest.raises(UsageError, match="nothing with that name") as caught:
         question(None, "prod:5432")([SERVER])
-    assert caught.value.hint == "There are: db:5432."
+    assert caught.value.hint == "Known: db:5432."
 
 
 def test_empty_answer_is_no_consent() -> None:
@@ -69,7 +69,7 @@ def test_connection_target_confirmed_first(capsys: pytest.CaptureFixture[str]) -
     assert len(person.prompts) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    for words in ("db:5432  (host=db user=bench)", "over ssh: gate", "PGPASSWORD to any server"):
+    for words in ("db:5432  (host=db user=bench)", "over ssh: gate", "PGPASSWORD (to any server)"):
         assert words in shown.err
     with pytest.raises(RefusedError, match="Nothing was done"):
         question(Person("no\n")).contact([CONTACT])
@@ -86,7 +86,7 @@ def test_different_host_not_connected() -> None:
     with pytest.raises(RefusedError, match="no terminal to ask on") as caught:
         question(None).contact([CONTACT, CONTACT])
     assert caught.value.hint.endswith("add: --load db:5432")
-    with pytest.raises(UsageError, match="nothing by that name"):
+    with pytest.raises(UsageError, match="nothing with that name"):
         question(None, "prod:5432").contact([CONTACT])
     # With a service its name is known only once it was reached: whatever is left of the others is asked.
     with pytest.raises(RefusedError):

@@ -46,7 +46,7 @@ def sentence(expected: str, folder: Path) -> str:
     """Return what is told before the usage, as one line."""
     lines = takewhile(lambda line: not line.startswith("usage: "), map(str.strip, expected.splitlines()))
     text = " ".join(lines).removeprefix("pgfooting: ").replace(str(folder), "{folder}")
-    text = text.replace(f"commands are {', '.join(COMMANDS)}.", "commands are {commands}.")
+    text = text.replace(f"Commands: {', '.join(COMMANDS)}.", "Commands: {commands}.")
     return text.replace(f"use one of {', '.join(Section)}.", "use one of {sections}.")
 
 

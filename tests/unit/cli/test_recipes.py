@@ -40,7 +40,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_server_preparation_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
     output = " ".join(capsys.readouterr().out.split())
-    assert "On a server that already runs (--server), step by step 1. Use a separate disk" in output
+    assert "On an existing server (--server), step by step 1. Use a separate disk" in output
     assert "10. To rank campaigns, measure a second, unchanged server" in output
     assert main(["recipes", "durability"]) == ExitStatus.DONE
     assert "--server" not in capsys.readouterr().out
@@ -91,7 +91,7 @@ def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick
 def test_disk_recipe_without_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
     errors = capsys.readouterr().err
-    assert "needed: 4 to 6, all different; given: 0" in errors
+    assert "4 to 6 different spare disks are needed, but 0 were given" in errors
     assert "--disks SERIAL,SERIAL" in errors
 
 

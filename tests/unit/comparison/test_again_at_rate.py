@@ -104,7 +104,7 @@ def test_refuses_runs_at_rate(tmp_path: Path) -> None:
 
 
 def test_refuses_imported_or_unknown_campaign(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="plain was not run by pgFooting"):
+    with pytest.raises(UsageError, match="pgFooting did not run plain"):
         campaign_again(compared(write(tmp_path / "a", text="")))
     with pytest.raises(UsageError, match="does not record how this configuration was run"):
         campaign_again(compared(write(tmp_path / "b", text=TOML.replace('"plain"', '"other"'))))
@@ -197,7 +197,7 @@ def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
         "transactions. ",
         2000.0: " one did not keep up with its target rate (2,000 per second): its capacity is 900 TPS; p99 "
         "4.25 ms over all",
-        None: "(closed loop: queueing time before a transaction starts is not counted)",
+        None: "(a closed loop does not count queueing time before a transaction starts)",
     }
     for number, rate_tps in enumerate(sentences):
         path = tmp_path / f"{number}.footing"
@@ -215,5 +215,5 @@ def test_missing_campaign_file_refused(tmp_path: Path) -> None:
     paths = write(tmp_path)
     found = compared(paths)
     change_run(paths[0], "DELETE FROM run WHERE key = 'campaign_file'")
-    with pytest.raises(UsageError, match="was not run by pgFooting"):
+    with pytest.raises(UsageError, match="pgFooting did not run"):
         campaign_again(found)

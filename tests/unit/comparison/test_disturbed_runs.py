@@ -224,7 +224,7 @@ def test_exclusion_independent_of_speed(trial: RunFacts) -> None:
 
 def test_disturbed_mark_without_amounts(trial: RunFacts) -> None:
     run = replace(trial, marks=((DISTURBED, "somebody said so"),))
-    assert how_disturbed([run]) == "their files say so"
+    assert how_disturbed([run]) == "according to their files"
 
 
 def test_count_of_disturbed_runs_worded() -> None:

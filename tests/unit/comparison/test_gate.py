@@ -148,7 +148,7 @@ def test_too_few_campaigns_untold(recorded: RunFacts) -> None:
     gate = judge(side(recorded, "old", "6.1", 1.0, BOOTS[:2]), side(recorded, "new", "6.12", 0.5))
     assert gate.verdict is GateVerdict.INCONCLUSIVE
     assert (
-        "ext4: inconclusive. There are 2 base and 3 new campaigns; a verdict needs 3 of each."
+        "ext4: inconclusive. There are 2 baseline and 3 new campaigns, but a verdict needs 3 of each."
         in gate_text(gate)
     )
 
@@ -232,7 +232,7 @@ def test_the_exit_status_says_the_verdict(
     base, new = write_side(tmp_path / "base", "6.1", 1.0), write_side(tmp_path / "new", "6.12", factor)
     assert main(["compare", str(base), str(new), "--worse-than", "3%"]) == status
     printed = capsys.readouterr().out
-    assert f"Altogether: {word}." in " ".join(printed.split())
+    assert f"Overall: {word}." in " ".join(printed.split())
     assert "3 / 3" in printed
     assert main(["compare", str(base), str(new), "--worse-than", "3", "--json"]) == status
     found = json.loads(capsys.readouterr().out)

@@ -41,7 +41,7 @@ def runs_with(folder: Path, *causes: Cause) -> list[RunFacts]:
 
 def test_one_cause_for_all_is_said_once(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.WAL))
-    assert describe_bottlenecks(found) == "Bottleneck of all: writing and flushing WAL."
+    assert describe_bottlenecks(found) == "Common bottleneck: writing and flushing WAL."
 
 
 def test_different_causes_are_said_by_configuration(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_different_causes_not_known(tmp_path: Path) -> None:
 
 def test_unknown_bottleneck_sentence(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.NOT_KNOWN))
-    assert describe_bottlenecks(found) == "Bottleneck of all: not known."
+    assert describe_bottlenecks(found) == "Common bottleneck: not known."
 
 
 def test_of_one_configuration_the_evidence_is_told(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_limits_of_one_condition_name_it(tmp_path: Path) -> None:
     ]
     found = compare_runs(runs)
     assert describe_limits(found) == (
-        "Bottleneck of all: writing and flushing WAL.",
+        "Common bottleneck: writing and flushing WAL.",
         "reads: These figures cannot show: other workloads than reads.",
         "writes: These figures cannot show: other workloads than writes.",
     )
@@ -114,7 +114,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "one.footing", Shape(seconds=30))
 
 
-LIMITED = "Limited by writing and flushing WAL: session time:"
+LIMITED = "Limited by writing and flushing WAL: sessions spent"
 UNSHOWN = "These figures cannot show: "
 
 

@@ -296,7 +296,7 @@ def test_missing_interval_says_why() -> None:
 def test_interaction_is_shown_and_not_averaged() -> None:
     matrix = laid(noisy({"single": 1.0, "stripe": 2.0}, 3))
     column = next(each for each in standing_columns(matrix) if each.id.startswith("kind"))
-    assert [column.cell(each) for each in matrix.columns] == ["", "-50 to 0 %, depends on the row"]
+    assert [column.cell(each) for each in matrix.columns] == ["", "-50 to 0 %, depending on the row"]
 
 
 def test_cells_of_two_campaigns_are_one_set() -> None:

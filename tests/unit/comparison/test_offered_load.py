@@ -217,10 +217,10 @@ def test_different_loads_not_compared(tmp_path: Path) -> None:
     found = compared(paths)
     two, three, four = found.verdicts
     assert two.endswith(
-        "throughput is not compared, the target rates differ: a as fast as the clients could; b at 200 per "
-        "second."
+        "throughput is not compared, because the target rates differ (a without a target rate; b at "
+        "200 per second)."
     )
-    assert "c at 300 per second, limit 50 ms." in three
+    assert "c at 300 per second, limit 50 ms)." in three
     assert four.startswith("d is 11 % slower than a (")
     assert [row.comparison is None for row in found.rows] == [True, True, True, False]
     document = json.loads(json.dumps(comparison_as_json(found)))["configurations"]

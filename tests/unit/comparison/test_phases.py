@@ -208,7 +208,7 @@ def test_sequential_judged_in_deciding_phase(tmp_path: Path) -> None:
         for each in facts_of(tmp_path, ext4_and_xfs())
     ]
     reads, _, writes = compare_phases(compare_runs(facts))
-    assert "another phase decided how often each ran" in reads.verdicts[0]
+    assert "another phase determined the number of runs of each" in reads.verdicts[0]
     assert "another phase" not in writes.verdicts[0]
 
 
@@ -233,7 +233,7 @@ def test_rate_share_kept_no_speed_verdict(tmp_path: Path) -> None:
         in lost
     )
     assert lost.endswith(
-        "throughput is not compared: each target rate is a share of what that configuration reached itself."
+        "throughput is not compared: each target rate is a share of that configuration's own TPS."
     )
     rows = phase_rows([rate])
     assert [texts(phase_columns(rows), row)["rate"] for row in rows] == ["kept", "NOT KEPT"]
@@ -255,7 +255,7 @@ def test_other_shares_are_another_load(tmp_path: Path) -> None:
         for name, percent in (("ext4", 90.0), ("xfs", 50.0))
     ]
     found = phases_of(tmp_path, runs)[1].verdicts[1]
-    assert "the target rates differ: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in found
+    assert "the target rates differ (ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in found
 
 
 # --- where it is told ----------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> N
     assert command.main(["compare", *map(str, paths)]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert (
-        output.index("What differs")
+        output.index("Differences")
         < output.index("Each phase separately")
         < output.index("Each run separately")
     )
@@ -415,7 +415,7 @@ def test_different_background_work_not_compared(
 def test_background_count_in_phase_note(tmp_path: Path) -> None:
     (phase,) = facts_of(tmp_path, beside("a", SCRUB))[0].phases
     assert phase.metadata.background == SCRUB
-    assert phase_note(phase.metadata) == "beside scrub (once, one cut off by the end of the run)"
+    assert phase_note(phase.metadata) == "in parallel with scrub (once, one cut off by the end of the run)"
 
 
 def test_background_work_distinguishes_workloads() -> None:

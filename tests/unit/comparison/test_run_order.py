@@ -36,7 +36,7 @@ def taken(folder: Path, blocks: tuple[Block, ...], more: dict[str, Json]) -> Run
         ({"order": "random", "order_seed": 7}, "in random order (seed 7)"),
         ({"order": RunOrder.RANDOM.value}, "seed not known"),
         ({"order": "AB BA", "order_seed": None}, "every second round in reverse"),
-        ({}, "how the order within a round was chosen is not known."),
+        ({}, "The method of ordering within a round is not known."),
     ],
     ids=["random", "without seed", "alternating", "older file"],
 )

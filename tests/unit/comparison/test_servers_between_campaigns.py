@@ -66,7 +66,7 @@ def test_recreated_disk_not_ranked_with_remedy(first: list[RunFacts], second: li
     warnings = comparison_warnings(found)
     (result,) = (each for each in warnings if "were not interleaved" in each)
     assert "A configuration with 3 or more runs in both campaigns would allow one." in result
-    assert "take a second server on this machine, whose storage stays" in result
+    assert "use a second, unchanged server on its machine" in result
     assert "recipes lentfer-2009”" in result
     assert any("different PostgreSQL clusters, or one was recreated" in each for each in warnings)
 

@@ -82,7 +82,7 @@ def test_from_twice_on_it_is_times() -> None:
 
 def test_significant_but_irrelevant_difference() -> None:
     found = describe(comparison(Verdict.HIGHER, 1.004, 1.003, 1.005, equivalent=True), "a", "b")
-    assert found.endswith("5 runs each), less than the 2 % that would matter")
+    assert found.endswith("5 runs each), less than the smallest difference of interest (2 %)")
 
 
 def test_practically_equal_bound_and_interval() -> None:
@@ -102,7 +102,7 @@ def test_not_distinguishable_says_what_would_help() -> None:
     many = comparison(Verdict.INCONCLUSIVE, 1.01, 0.5, 2, more_runs=4403)
     assert "about 4,400 more of each" in describe(many, "a", "b")
     hopeless = comparison(Verdict.INCONCLUSIVE, 1.01, 0.1, 10)
-    assert "more than 10 000 runs of each" in describe(hopeless, "a", "b")
+    assert "more than 10,000 runs of each" in describe(hopeless, "a", "b")
     seen = comparison(Verdict.INCONCLUSIVE, 1.2, 0.9, 1.6, more_runs=2, more_runs_for=0.2)
     assert describe(seen, "a", "b").endswith("Detecting the measured difference needs about 2 more of each")
     slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)

@@ -160,7 +160,7 @@ def test_option_newer_than_kernel() -> None:
     old = {KERNEL: (6, 1, 192)}
     findings = found("C31", "f2fs", {"age_extent_cache": True}, versions=old)
     assert [item.message for item in findings] == [
-        "Cache of update frequency: needs Linux 6.2 or newer; found 6.1.192."
+        "Age extent cache: needs Linux 6.2 or newer; found 6.1.192."
     ]
     assert found("C31", "f2fs", {"age_extent_cache": True}, versions={KERNEL: (6, 2)}) == []
     assert found("C31", "f2fs", {"age_extent_cache": True}) == []  # nobody knows the version yet

@@ -64,9 +64,7 @@ def test_what_nobody_knows_is_not_judged() -> None:
 
 def test_every_flush_verdict_has_words() -> None:
     assert set(FLUSH_WORDS) == set(FlushVerdict)
-    assert (
-        "either it is protected or it does not flush" in FLUSH_WORDS[FlushVerdict.PROTECTED_OR_NOT_FLUSHING]
-    )
+    assert "or if they ignore flushes" in FLUSH_WORDS[FlushVerdict.PROTECTED_OR_NOT_FLUSHING]
 
 
 @pytest.mark.parametrize(("read", "share"), [(100.0, 1.0), (10.0, 0.1), (None, None)])

@@ -144,7 +144,7 @@ def test_mismatched_values_no_crash(wire: Any) -> None:  # noqa: ANN401
 def test_values_are_no_templates() -> None:
     assert (
         crossed(say("path-exists", path="{0} {path} {x.__class__}"))
-        == "{0} {path} {x.__class__} exists already."
+        == "{0} {path} {x.__class__} already exists."
     )
 
 
@@ -156,7 +156,7 @@ def test_plain_text_crosses_unchanged() -> None:
 
 
 def test_invalid_characters_replaced() -> None:
-    assert crossed(say("path-exists", path="a\0b\udc80")) == "a\N{REPLACEMENT CHARACTER}b? exists already."
+    assert crossed(say("path-exists", path="a\0b\udc80")) == "a\N{REPLACEMENT CHARACTER}b? already exists."
 
 
 def test_deeply_nested_messages_become_text() -> None:
@@ -218,7 +218,7 @@ def test_every_error_is_restored_by_its_code(kind: type[FootingError]) -> None:
     restored = restore_error(kind.code, crossed(say("path-exists", path="/x")), crossed(say("end-use")))
     plain = kind.__init__ is FootingError.__init__
     assert type(restored) is kind if plain else issubclass(kind, type(restored))
-    assert (restored.message, restored.hint) == ("/x exists already.", SENTENCES["end-use"])
+    assert (restored.message, restored.hint) == ("/x already exists.", SENTENCES["end-use"])
     assert restored.exit_status == kind.exit_status
 
 

@@ -58,7 +58,7 @@ def unquoted(sentence: str) -> list[str]:
 
 PROSE = frozenset(
     (
-        "{option} {name}: the campaign has nothing by that name. Nothing was done.",
+        "{option} {name}: the campaign uses nothing with that name. Nothing was done.",
         "The connection to {host} ended (exit status {status}).",
         "The connection to {host} ended: {words}",
         "initdb of PostgreSQL {version}",

@@ -46,7 +46,7 @@ def test_minimum_disks_and_one_less(item: ArrayLayout) -> None:
 def test_single_disk_and_zfs_pairs() -> None:
     assert layout(Level.SINGLE, Assembler.RAW).problem(2) == "Single disk takes one disk, not 2."
     assert layout(Level.RAID10, Assembler.ZFS).problem(5) == (
-        "Striped mirrors (RAID 10) needs at least 4 disks, an even number; 5 are chosen."
+        "Striped mirrors (RAID 10) needs at least 4 disks, an even number; 5 are selected."
     )
     assert layout(Level.RAID10, Assembler.MD).problem(5) == ""
 

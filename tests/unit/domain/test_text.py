@@ -127,6 +127,6 @@ def test_language_of_environment() -> None:
     assert printed(LC_ALL="C") == english
     german = printed(LANGUAGE="de")
     catalogue = read_catalogue(catalogue_path("de", TRANSLATIONS))
-    for sentence in ("only runs that have these", "an array of objects"):
+    for sentence in ("only runs that match these", "print a JSON array"):
         assert sentence in english
         assert " ".join(catalogue.gettext(sentence).split()) in " ".join(german.split())

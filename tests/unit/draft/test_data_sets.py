@@ -81,25 +81,25 @@ def data_set_text(campaign: ResolvedCampaign, found: TemplatesFound | None = Non
 def test_loading_time_and_copy_alternative() -> None:
     words = data_set_text(resolved(DataSet.LOADED))
     assert words == (
-        "Loading takes about 11 min in total, before 10 runs. With the data loaded "
-        "once and copied (page “Workload”) it would be about 4 min."
+        "Loading takes about 11 min in total, for 10 runs. Loading once "
+        "and copying (page “Workload”) would take about 4 min."
     )
     assert data_set_text(resolved(DataSet.LOADED, data_bytes=GIB // 4)) == (
-        "Loading takes about 30 s in total, before 10 runs."
+        "Loading takes about 30 s in total, for 10 runs."
     )
 
 
 def test_copying_cost_against_loading() -> None:
     campaign = resolved(DataSet.COPIED)
     assert data_set_text(campaign) == (
-        "Copying takes about 3 min in total, before 10 runs; loading would take about "
-        "11 min. The template is created once, in about 70 s, and kept: about 6 GiB. "
-        "Later campaigns use it too; `pgfooting templates` shows and removes it."
+        "Copying takes about 3 min in total, for 10 runs; loading would take about "
+        "11 min. The template (about 6 GiB) is created once, in about 70 s, and kept. "
+        "Later campaigns reuse templates; `pgfooting templates` lists and removes them."
     )
     two = data_set_text(
         resolved(DataSet.COPIED, scales=(400, 800)), TemplatesFound("/srv/t", "", frozenset())
     )
-    assert ("2 templates are created once, in about 2 min, and kept in /srv/t: about 12 GiB.") in two
+    assert ("2 templates (about 12 GiB) are created once, in about 2 min, and kept in /srv/t.") in two
 
 
 def test_total_estimate_includes_copies_and_templates() -> None:
@@ -128,7 +128,7 @@ def test_no_template_estimates_loading() -> None:
 
 
 def test_early_end_figures_are_for_all_rounds() -> None:
-    once = "That is for all 5 rounds; dropped configurations or an early end reduce it."
+    once = "Figures cover all 5 rounds; dropped configurations or an early end reduce them."
     for data_set in DataSet:
         whole = resolved(data_set)
         early = replace(whole, campaign=replace(whole.campaign, design=Design.SEQUENTIAL))
@@ -144,7 +144,7 @@ def test_copy_written_once_loading_twice() -> None:
     assert written_sentences(resolved(DataSet.COPIED))[0] == "Copying the data writes about 60 GiB to disk."
     in_memory = resolved(DataSet.COPIED, target=MemoryTarget())
     assert written_sentences(in_memory)[0].startswith(
-        "Only the run files are written to disk, at most 10 MB an hour"
+        "Only the run files are written to disk, usually less than 10 MB an hour"
     )
 
 
@@ -156,8 +156,8 @@ def test_existing_templates_reused_obstacle_loads() -> None:
     assert "created once" not in there
     refused = data_set_text(campaign, TemplatesFound("/srv/t", "No room.", frozenset()))
     assert refused == (
-        "The data will still be loaded for every run, which takes about 11 min in "
-        "total and writes twice as much as copying: No room."
+        "The data will still be loaded for every run, which takes about 11 min and "
+        "writes twice as much as copying: No room."
     )
 
 
@@ -205,7 +205,7 @@ def test_commands_say_load_or_copy(data_set: DataSet) -> None:
     loading = [line.comment for line in lines if "--initialize" in line.text or "initdb" in line.text]
     assert len(loading) == 2
     is_copied = data_set is DataSet.COPIED
-    assert [each.startswith("If there is no template yet, once, in its folder") for each in loading] == [
+    assert [each.endswith("(once, in the template's folder, if none exists)") for each in loading] == [
         is_copied
     ] * 2
     assert ("Copy the data set" in comments) == is_copied

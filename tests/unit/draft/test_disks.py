@@ -160,8 +160,8 @@ def test_spare_looking_disk_not_buried() -> None:
     )
     (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))
     assert reasons(row).splitlines()[1:] == [
-        "No objection; the root helper checks again before anything is written.",
-        "Click “Ask root” to check what only root can read.",
+        "No problem found; the root helper checks again before anything is written.",
+        "Click “Ask root” for the checks that only root can do.",
     ]
 
 
@@ -462,7 +462,7 @@ def typed_in(lines: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("filesystem_id", "lines", "field", "says"),
     [
-        ("ext4", "commit = soon", "options.commit", "“soon” is not allowed; allowed is 1 s to 3600 s"),
+        ("ext4", "commit = soon", "options.commit", "“soon” is not allowed. Allowed: 1 s to 3600 s"),
         ("ext4", "commit = ", "options.commit", "An empty text"),
         ("ext4", "nobarrier = true", "options.nobarrier", "barrier = false"),
         ("ext4", "bariers = true", "options.bariers", "Did you mean “barrier”?"),
@@ -526,7 +526,7 @@ def test_small_records_need_full_page_writes() -> None:
     assert any(
         (
             "Records smaller than a PostgreSQL page (normally 8 KiB) are written one by "
-            "one, so full page writes must stay on"
+            "one. Full page writes must stay on"
         )
         in message
         for _, message in problem_texts(draft, Step.FILESYSTEM)

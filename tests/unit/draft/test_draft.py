@@ -193,7 +193,7 @@ def test_change_error_at_its_configuration() -> None:
     copy.texts["workload.clients"] = "2"
     found = problems_of(draft.parts)
     assert [(step, field) for step, field, _ in found] == [(Step.MORE, "configuration[3]")]
-    assert found[0][2].startswith("Threads of pgbench: found 3")
+    assert found[0][2].startswith("pgbench threads: found 3")
     copy.texts["workload.threads"] = ""  # left out: pgFooting chooses
     assert campaign_of(draft.parts).configurations[2].workload.threads is None
 

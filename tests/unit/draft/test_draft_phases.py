@@ -123,13 +123,13 @@ def test_number_reads_as_rate() -> None:
 @pytest.mark.parametrize(
     ("texts", "path", "says"),
     [
-        ({"name": ""}, "workload.phase[2].name", "a name of its own"),
+        ({"name": ""}, "workload.phase[2].name", "its own name"),
         ({"name": "reads"}, "workload.phase[2].name", "names must differ"),
         ({"name": "b", "times": "0"}, "workload.phase[2].times", "Found 0"),
         ({"name": "b", "times": "often"}, "workload.phase[2].times", "whole number"),
         ({"name": "b", "clients": "-1"}, "workload.phase[2].clients", "Found -1"),
-        ({"name": "b", "rate": "70 % of writes"}, "workload.phase[2].rate", "there are reads"),
-        ({"name": "b", "rate": "a lot"}, "workload.phase[2].rate", "a share of what an earlier phase"),
+        ({"name": "b", "rate": "70 % of writes"}, "workload.phase[2].rate", "earlier: reads"),
+        ({"name": "b", "rate": "a lot"}, "workload.phase[2].rate", "a share of an earlier phase's TPS"),
         ({"name": "b", "maintenance": "rm"}, "workload.phase[2].maintenance[1]", "one of"),
         ({"name": "b", "background": "x"}, "workload.phase[2].background", "one of"),
         ({"name": "b", "max_rate": "1 MiB"}, "workload.phase[2].max_rate", "pg_basebackup"),
@@ -174,7 +174,7 @@ def test_cold_caches_with_phases_at_caches() -> None:
         (
             {"design": "sequential", "workload.rate": "100"},
             "design",
-            ("which needs two configurations with the same workload and memory limit, and without a rate"),
+            ("which needs two or more configurations with the same workload and memory limit, and no rate"),
         ),
         ({"design": "sequential", "precision": "0"}, "precision", "Found 0"),
     ],

@@ -218,7 +218,7 @@ def test_later_page_breaks_earlier_one() -> None:
     assert flow.step is Step.WORKLOAD
     flow.draft.parts.values["workload.clients"] = "50"
     assert not flow.advance()
-    assert flow.reason() == ("Page 2: Found 20; at least the number of clients is needed, which is 50.")
+    assert flow.reason() == ("Page 2: Found 20, but at least the number of clients (50) is needed.")
     assert flow.may_jump(Step.POSTGRESQL)
     assert not flow.may_jump(Step.MORE)
 

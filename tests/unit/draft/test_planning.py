@@ -88,7 +88,7 @@ def test_no_verdict_is_said_before() -> None:
 def test_spread_from_library_target() -> None:
     first = effect_sentences(campaign(2), None, FOLDER)[0]
     assert (
-        "if runs vary by 2.1\u00a0%, as seen on this kind of target in 19 runs of 4 configurations" in first
+        "that runs vary by 2.1\u00a0%, as seen on this kind of target in 19 runs of 4 configurations" in first
     )
     assert shown(first) == pytest.approx(100 * (Plan(1, 0.021).detectable(5) or 0), abs=0.06)
 
@@ -97,7 +97,7 @@ def test_larger_spread_wins_unknown_assumed() -> None:
     both = FOLDER | {"memory": KnownSpread(0.005, 2, 12)}
     assert "vary by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
     first = effect_sentences(campaign(2, memory=True), None, FOLDER)[0]
-    assert "Below, 4\u00a0% is assumed" in first
+    assert "figures below assume 4\u00a0%" in first
 
 
 def test_it_answers_both_ways_with_the_time() -> None:
@@ -113,7 +113,9 @@ def test_it_answers_both_ways_with_the_time() -> None:
 def test_sequential_says_repeats_are_the_limit() -> None:
     sequential = replace(campaign(3, 10), design=Design.SEQUENTIAL)
     assert effect_sentences(sequential)[:-1] == effect_sentences(campaign(3, 10))
-    assert "That holds for configurations that stay to the last round" in effect_sentences(sequential)[-1]
+    assert (
+        "This applies to configurations that remain until the last round" in effect_sentences(sequential)[-1]
+    )
 
 
 def test_suggested_repeats_show_the_difference() -> None:
@@ -136,7 +138,7 @@ def test_impossible_or_costly_repeats() -> None:
 
 def test_few_runs_and_single_configuration() -> None:
     assert effect_sentences(campaign(1)) == (
-        "One configuration: nothing to compare it with, only its own results.",
+        "There is only one configuration, so the campaign compares nothing.",
     )
     assert effect_sentences(campaign(2, 2))[0].startswith("2 runs each are too few for a verdict")
     assert effect_sentences(campaign(2, 1))[0].startswith("1 run each is too few for a verdict")

@@ -90,7 +90,7 @@ def test_helper_commands_shown_ours_labelled() -> None:
     assert (found.action, found.text) == (LineAction.ROOT, "mdadm --create\n# waits")
     assert "by the helper" in found.comment
     (ours,) = storage_commands(plan, {}, SPARE)
-    assert "As root, as listed by pgFooting (the helper has not answered yet)" in ours.comment
+    assert "(commands by pgFooting; the helper has not answered yet)" in ours.comment
     assert "mkfs.xfs" in ours.text
     assert "00000000" not in ours.text
     (gone,) = storage_commands(plan, {}, SPARE[:2])
@@ -103,7 +103,7 @@ def test_root_actions_before_and_after_run() -> None:
     actions = [command.action for command in row.commands]
     assert actions[0] is LineAction.ROOT
     assert actions[-1] is LineAction.REMOVE
-    assert "remove the storage and release the disks, without zeroing them" in row.commands[-1].comment
+    assert "Remove the storage as root and release the disks, without zeroing" in row.commands[-1].comment
     initdb = next(command.text for command in row.commands if "initdb" in command.text)
     assert "--waldir /run/pgfooting/SESSION/wal/pg_wal" in initdb
     assert [what for what, _, _ in row.unsafe] == ["barrier"]
@@ -115,9 +115,7 @@ def test_one_run_is_told_in_the_singular() -> None:
     assert make_review(resolved(target, repeats=1), None, SPARE).time.startswith("1 run, ")
     endless = Workload(duration_s=None, transactions=1000)
     texts = make_review(resolved(target, endless, repeats=1), None, SPARE).time
-    assert texts == (
-        "1 run; the time depends on the speed, because each run ends after a number of transactions."
-    )
+    assert texts == ("1 run; the time depends on TPS, because each run ends after a number of transactions.")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +147,13 @@ def test_wear_counts_copies_and_resync() -> None:
         replace(WAL, disks=KEYS[4:6], level=Level.MIRROR, options=()),
     )
     of_wal = " ".join(make_review(resolved(apart, fixed), None, SPARE).written)
-    assert "writes about 6 GiB to each of their disks" in of_wal  # 2 GiB three times, of the WAL's alone
+    assert "writes about 6 GiB to each array disk" in of_wal  # 2 GiB three times, of the WAL's alone
     assert "about 89.9 GiB" in of_wal
     clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
     without = " ".join(make_review(resolved(DiskTarget(clean)), None, SPARE).written)
     assert "synchronisation" not in without
     # 160 MiB loaded with their WAL, three times, on two of four disks; the speed decides what else
-    assert "transactions, at least about 480 MiB" in without
+    assert "parity, at least about 480 MiB" in without
 
 
 def test_loading_bytes_when_speed_decides() -> None:
@@ -184,12 +182,12 @@ def test_tablespace_disks_counted_with_writes() -> None:
     )
     assert on_three[0] == on_one[0]
     assert (
-        "The split between tables and indexes is not known beforehand, so if they have "
-        "separate disks, each disk is counted with the full amount"
+        "The split between tables and indexes is not known beforehand. If they have "
+        "separate disks, the full amount is counted for each disk"
     ) in on_three[1]
     assert not any("indexes" in sentence for sentence in on_one)
     found = replace(resolved(apart), wear={SPARE[2].identity.device_number: DriveWear(10**12, 5)})
-    assert "2 of the drives do not report it" in " ".join(
+    assert "2 of the drives do not report their wear" in " ".join(
         wear_sentences(found, {"on disks": WrittenVolume(10**12)})
     )
 
@@ -204,21 +202,21 @@ def wear_text(*wear: DriveWear) -> str:
 
 def test_life_share_is_an_estimate() -> None:
     found = wear_text(DriveWear(12 * 10**12, 4))
-    assert "That is 0.3\u00a0% of the life of" in found
-    assert "(estimated). The drive reports 10.9 TiB written so far" in found
+    assert "That is 0.3\u00a0% of the estimated life of" in found
+    assert "The drive reports 10.9 TiB written so far" in found
     assert re.search(" 4\u00a0% .*[^t] 273 TiB", found)
     assert "data sheet" not in found
 
 
 def test_little_used_drive_gives_bound() -> None:
     found = wear_text(DriveWear(10**12, 0))
-    assert "That is at most 1.0\u00a0% of the life of" in found
+    assert "That is at most 1.0\u00a0% of the estimated life of" in found
     assert re.search("less than 1\u00a0% .*(?<!about) at least 90.9 TiB", found)
 
 
 def test_silent_drives_use_data_sheet() -> None:
     assert "The drive's data sheet gives its rated life (TBW)" in wear_text()
-    assert "1 of the drives do not report it" in wear_text(DriveWear(10**12, 5), DriveWear(0, 0))
+    assert "1 of the drives do not report their wear" in wear_text(DriveWear(10**12, 5), DriveWear(0, 0))
 
 
 @pytest.mark.parametrize(

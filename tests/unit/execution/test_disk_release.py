@@ -57,7 +57,7 @@ def test_seen_signature_means_not_free() -> None:
     ending = ending_of(IDENTITIES, UnmakeOutcome(None, ()), (replace(FIRST, is_left_over=True), SECOND))
     assert FIRST.path not in ending.free
     assert ending.kept == (
-        f"The storage created on it is still there: {FIRST.path} ({FIRST.identity.serial}).",
+        f"Storage that pgFooting created is still on: {FIRST.path} ({FIRST.identity.serial}).",
     )
 
 

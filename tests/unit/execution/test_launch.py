@@ -60,7 +60,7 @@ def test_refusal_reason_with_any_consent(tmp_path: Path) -> None:
     script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
     text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
     launched = launch(text, tmp_path)
-    with pytest.raises(LaunchError, match="wants to do more than measure") as caught:
+    with pytest.raises(LaunchError, match="can do more than measure") as caught:
         wait_for_folder(launched, PATIENCE_S)
     assert caught.value.status == 3
     assert len(caught.value.message) < 200

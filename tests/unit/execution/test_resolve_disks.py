@@ -230,7 +230,7 @@ def test_tablespace_backup_unsupported_refused_early(
     if not refused:
         _check_backups(item, installation)
         return
-    with pytest.raises(CampaignError, match=r"need PostgreSQL 15 or newer; this one is 14\.9") as caught:
+    with pytest.raises(CampaignError, match=r"PostgreSQL 15 or newer, not 14\.9") as caught:
         _check_backups(item, installation)
     assert caught.value.field == "workload.phase"
 
@@ -265,7 +265,7 @@ def test_unfollowed_preset_advice_before_start(monkeypatch: pytest.MonkeyPatch) 
     (finding,) = disturbances.find_disturbances(campaign, None)
     assert finding.severity is disturbances.Severity.NOTE
     assert finding.message == (
-        "a: wal_recycle = off, recommended for ZFS, is not applied: your own setting says on."
+        "a: wal_recycle = off, recommended for ZFS, is not applied: your own setting is on."
     )
 
 

@@ -101,7 +101,7 @@ def test_ends_with_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert rounds_of(result) == {"a": 3, "b": 3, "c": 3}
     assert result.is_complete
     assert to_measure(campaign, result.results) == []
-    assert bench.messages[-1] == "No further runs needed after round 3: b."
+    assert bench.messages[-1] == "No further runs are needed after round 3: b."
 
 
 def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     notes = " ".join(comparison_notes(comparison))
     assert "Sequential design" in notes
     assert "a (dropped after round 3" in notes
-    assert "Left after 10 rounds, without a winner: b, d." in notes
+    assert "Remaining after 10 rounds, without a winner: b, d." in notes
     by_name = {row.name: row for row in comparison.rows}
     assert by_name["b"].comparison is not None
     assert by_name["b"].comparison.verdict is Verdict.HIGHER

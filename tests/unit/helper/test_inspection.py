@@ -259,7 +259,7 @@ def test_disk_unreadable_to_its_end(disks: Disks, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(inspection, "read_every_byte", broken)
     answer, reasons, _ = reading(disks)
-    assert (answer, reasons[0][1]) == ("not spare", "It cannot be read to its end.")
+    assert (answer, reasons[0][1]) == ("not spare", "It cannot be read completely.")
 
 
 def test_a_disk_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch, disks: Disks) -> None:

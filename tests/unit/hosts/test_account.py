@@ -40,7 +40,7 @@ def test_an_ordinary_user_runs_the_server_himself(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     account = server_account(ignore)
     assert account.uid == 4711
-    assert "who started this" in account_reason(current_account())
+    assert "who started pgFooting" in account_reason(current_account())
 
 
 @pytest.mark.usefixtures("as_root")

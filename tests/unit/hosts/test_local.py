@@ -123,7 +123,7 @@ def test_the_first_place_that_works_is_taken(
     made = host.prepare(FolderTarget(str(bench)), MIB)
     assert Path(made.private.path).parent == bench
     if not targets.is_in_memory(str(bench)):
-        assert "costs its device" in made.notes[0]
+        assert "cost the device of" in made.notes[0]
     host.release(made)
 
 
@@ -208,7 +208,7 @@ def test_a_target_with_room_is_alive(host: LocalHost, ready: RunFolders) -> None
 def test_nearly_full_target_is_lost(host: LocalHost, ready: RunFolders) -> None:
     with pytest.raises(TargetLostError, match="nearly full") as caught:
         host.check_alive(ready, 10**18)
-    assert "smaller data" in caught.value.hint
+    assert "less data" in caught.value.hint
 
 
 def test_nearly_full_private_folder_ends_run(

@@ -60,7 +60,7 @@ def faulty(folder: Path) -> None:
     [
         (shrink, "its size changed from 1 MiB to 512 KiB (524,288 bytes)."),
         (replaced, "the disk was disconnected, or another one is in its place."),
-        (offline, "the kernel has given the disk up (state “offline”)."),
+        (offline, "the kernel has taken the disk offline (state “offline”)."),
         (gone, "the disk is gone."),
         (faulty, "the array md127 has marked the disk as faulty."),
     ],
@@ -96,7 +96,7 @@ def test_healthy_array_member_is_no_trouble(sys_folder: Path) -> None:
 def test_kernel_line_about_failing_disk(sys_folder: Path, line: str) -> None:
     (found,) = Members((DISK, OTHER), sys_folder).reported_by_kernel(("nothing", line))
     assert found.disk is DISK
-    assert found.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line.rstrip('.')}."
+    assert found.text == f"/dev/sdb (serial number S4EW-1): the kernel reports “{line.rstrip('.')}”."
 
 
 @pytest.mark.parametrize(

@@ -51,19 +51,19 @@ def test_file_writable_by_others_is_ignored(path: Path, mode: int) -> None:
     path.chmod(mode)
     preferences, reason = read_preferences(path)
     assert preferences == Preferences()
-    assert "others could change" in reason
+    assert "other users could change" in reason
 
 
 def test_folder_writable_by_others_is_ignored(path: Path) -> None:
     path.parent.chmod(0o777)
-    assert "others could change" in read_preferences(path)[1]
+    assert "other users could change" in read_preferences(path)[1]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_file_of_another_user_with_root(path: Path) -> None:
     os.chown(path, 65534, 65534)
     preferences, reason = read_preferences(path)
-    assert (preferences.when_done, "others could change" in reason) == ("", True)
+    assert (preferences.when_done, "other users could change" in reason) == ("", True)
 
 
 def test_links_and_non_files_are_ignored(path: Path, tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_full_disk_leaves_no_half_line(state_folder: Path, tmp_path: Path) -> No
         check=True,
     )
     message, is_whole = json.loads(done.stdout)
-    assert "nothing was created" in message
+    assert "Nothing was created" in message
     assert is_whole
     assert not made.exists()
 

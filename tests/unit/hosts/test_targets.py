@@ -110,7 +110,7 @@ def test_too_little_space_with_both_sizes(bench: Path, account: Account) -> None
     error = refused(FolderTarget(str(bench)), account, 10**18)
     assert "is too full" in error.message
     assert "TiB needed" in error.message
-    assert "smaller data" in error.hint
+    assert "less data" in error.hint
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -139,7 +139,7 @@ def test_bad_log_lines_mark_run(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines[:7], b"\x00\xffgarbage\n", *lines[7:]]))
     imported = only(bring_in(tmp_path / "library", tmp_path / "run"))
     assert "damaged-log" in imported.marks
-    assert any(f"{path}, line 8: not understood" in note for note in imported.notes)
+    assert any(f"{path}, line 8: cannot parse" in note for note in imported.notes)
     assert imported.tps == 100
 
 

@@ -72,7 +72,7 @@ def test_unknown_rates_not_repeats(tmp_path: Path) -> None:
     found = what_differs([one, two])
     assert not found.differences
     assert not found.are_repeats
-    assert ("Workload", "value of the target rate") in {item.key for item in found.not_known}
+    assert ("Workload", "target rate value") in {item.key for item in found.not_known}
     assert "Not known: " in describe_sameness(found)
 
 

@@ -63,7 +63,7 @@ def test_late_report(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("\n".join(lines))
     shape = shape_of(only(bring_in(tmp_path / "library", tmp_path)).path)
     assert (shape.interval_s, shape.jitter.missed_seconds) == (30, 30)
-    assert "30 s are in no report" in " ".join(describe_shape(shape))
+    assert "no data for 30 s" in " ".join(describe_shape(shape))
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.integers(1, 60))

@@ -35,7 +35,7 @@ def test_shipped_example_imports_as_documented(tmp_path: Path) -> None:
         assert tps.tolist() == [7712.0, 7689.0, 7744.0, 7683.4, 7707.0]
         assert run.samples("latency.p99")[1].tolist() == [9.1, 9.4, 8.8, 9.0]  # one cell is empty
         assert run.values["installation"]["version"] == "16.4"  # type: ignore[index,call-overload]
-    assert ("machine", "no file states it") in imported.missing
+    assert ("machine", "no file contains it") in imported.missing
 
 
 def test_example_names_all_keys_and_columns() -> None:

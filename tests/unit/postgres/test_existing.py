@@ -229,7 +229,7 @@ def test_suitable_server_accepted() -> None:
         (
             replace(LOOK, role=replace(ROLE, owned=tuple(f"shop{n}" for n in range(7)))),
             NEEDS,
-            "also owns other databases than pgFooting's: shop0, shop1, shop2, shop3, shop4 and 2 more",
+            "also owns databases that are not pgFooting's: shop0, shop1, shop2, shop3, shop4 and 2 more",
         ),
         (LOOK, replace(NEEDS, room_bytes=GIB // 2), "needs about 1 GiB there; the campaign allows 512"),
         (LOOK, replace(NEEDS, clients=91), "need 96 connections; the server has 95 left"),
@@ -249,7 +249,7 @@ def test_person_sees_known_and_unknown() -> None:
     values = dict(look_rows(LOOK, ADDRESS))
     assert values["Server"] == "db:5432"
     assert values["Databases"] == "shop (3 GiB), secret (size not reported) and 1 more"
-    assert values["Others"] == "2 sessions, 0.5 transactions a second in the last 10 s"
+    assert values["Other activity"] == "2 sessions, 0.5 transactions a second in the last 10 s"
     assert values["Round trip"] == "5.00 ms (4.80 to 6.20)"
     assert "pgfooting_bench" in made_sentence("db:5432")
     few = replace(LOOK, role=replace(ROLE, has_monitor=False, may_checkpoint=False))

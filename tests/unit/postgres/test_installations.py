@@ -313,7 +313,7 @@ def test_absent_choice_refused_with_alternatives(choice: str) -> None:
     ("family", "words"),
     [
         (Family.DEBIAN, "apt-get install postgresql"),
-        (Family.DEBIAN, "\nDebian then also starts a cluster (port 5432), which pgFooting does not use"),
+        (Family.DEBIAN, "\nDebian then also starts a cluster (usually on port 5432)"),
         (Family.FEDORA, "dnf install postgresql-server postgresql-contrib"),
         (Family.SUSE, "zypper install"),
         (Family.ARCH, "pacman -S postgresql"),

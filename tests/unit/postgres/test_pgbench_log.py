@@ -203,9 +203,7 @@ GOOD = b"0 1 100 0 1795171066 7\n"
 )
 def test_damaged_line_names_file_and_offset(line: bytes) -> None:
     after = GOOD if line.endswith(b"\n") else b""
-    with pytest.raises(
-        PgbenchError, match=r"log log\.42\.1 of pgbench is damaged at byte 1046: b'"
-    ) as caught:
+    with pytest.raises(PgbenchError, match=r"log log\.42\.1 is damaged at byte 1046: b'") as caught:
         parse_transactions(GOOD * 2 + line + after, LogFormat(), file="log.42.1", offset=1000)
     assert "6 fields" in caught.value.hint
 

@@ -204,9 +204,7 @@ def test_damaged_line_names_file_and_place(folder: Path, tail: TransactionLogTai
     _append(folder / f"log.{PID}", _line(2))
     _append(folder / f"log.{PID}.1", _line(2) + b"0 1 1795171066 7\n")
     for _ in range(2):  # it stays where it is
-        with pytest.raises(
-            PgbenchError, match=rf"log\.{PID}\.1 of pgbench is damaged at byte {4 * len(_line(1))}"
-        ):
+        with pytest.raises(PgbenchError, match=rf"log\.{PID}\.1 is damaged at byte {4 * len(_line(1))}"):
             _read(tail)
     assert tail.lines == 4
 
@@ -229,14 +227,14 @@ def test_a_hard_link_is_not_touched(folder: Path, tail: TransactionLogTail) -> N
     victim = folder / "victim"
     victim.write_bytes(_line(1) * 1000)
     (folder / f"log.{PID}").hardlink_to(victim)
-    with pytest.raises(PgbenchError, match="not a plain file"):
+    with pytest.raises(PgbenchError, match="not a regular file"):
         _read(tail)
     assert victim.read_bytes() == _line(1) * 1000
 
 
 def test_pipe_refused_without_blocking(folder: Path, tail: TransactionLogTail) -> None:
     os.mkfifo(folder / f"log.{PID}")
-    with pytest.raises(PgbenchError, match="not a plain file"):
+    with pytest.raises(PgbenchError, match="not a regular file"):
         _read(tail)
 
 

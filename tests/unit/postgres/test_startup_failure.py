@@ -155,7 +155,7 @@ def test_unknown_setting_suggests_nearest() -> None:
 def test_refused_value_has_server_hint() -> None:
     error = setting_error(_read("18.4", "check-unit"), "18.4")
     assert error is not None
-    assert error.message.startswith("postgresql.settings.shared_buffers: PostgreSQL 18.4 says: invalid value")
+    assert error.message.startswith("postgresql.settings.shared_buffers: PostgreSQL 18.4 answered: invalid")
     assert error.hint.startswith("Valid units")
 
 

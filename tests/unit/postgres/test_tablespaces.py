@@ -98,7 +98,7 @@ def test_base_backups_go_with_tablespaces() -> None:
 
 
 def test_same_disk_in_two_groups() -> None:
-    with pytest.raises(CampaignError, match="chosen twice"):
+    with pytest.raises(CampaignError, match="selected twice"):
         parse(FOUR.replace('["tables"]', '["indexes"]'))
 
 

@@ -163,7 +163,7 @@ def test_probe_defect_logged_with_reason(caplog: pytest.LogCaptureFixture) -> No
     source = ProbeSlot(Scripted(ZeroDivisionError("division by zero")), CONTEXT)
     source.open()
     assert source.read() == []
-    assert "not understood" in source.reason
+    assert "cannot parse" in source.reason
     assert "scripted" in caplog.text
 
 

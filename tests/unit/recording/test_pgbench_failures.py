@@ -128,7 +128,7 @@ pgbench: error: PQendcopy failed
 def test_server_disk_full_message(stderr: str, reason: str) -> None:
     error = full_disk(stderr)
     assert error is not None
-    assert error.message == f"The disk of the server is full: {reason}."
+    assert error.message == f"The server's disk is full: {reason}."
     assert error.hint.endswith(KEPT)
 
 
@@ -147,4 +147,4 @@ def test_other_disk_full_is_not_server(stderr: str) -> None:
 def test_localized_disk_full_from_server_answer() -> None:
     error = full_disk("pgbench: error: ALIRBEG:  xyz\n", "xyz: jeku")
     assert error is not None
-    assert error.message == "The disk of the server is full: xyz: jeku."
+    assert error.message == "The server's disk is full: xyz: jeku."

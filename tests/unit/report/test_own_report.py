@@ -57,7 +57,7 @@ def test_author_text_first_and_delimited(nine: list[Path]) -> None:
     raised = [block.text for block in report.blocks if isinstance(block, Text)]
     assert raised[:2] == [OWN.title, OWN.author]
     assert raised[3:6] == ["Purpose", "Which filesystem do the new machines get?", "Asked by finance."]
-    place = raised.index("Recommendation of the author")
+    place = raised.index("Author's recommendation")
     assert raised[place + 1 : place + 3] == ["Buy nothing.", "xfs on what is there."]
     assert "Caveats" in raised[:place]
     assert (report.title, report.author) == (OWN.title, OWN.author)
@@ -67,14 +67,14 @@ def test_author_text_first_and_delimited(nine: list[Path]) -> None:
 def test_no_author_text_by_default(nine: list[Path]) -> None:
     report = read_report(nine)
     assert report.title == "Trial"
-    assert not {"Purpose", "Recommendation of the author"} & set(words(report))
+    assert not {"Purpose", "Author's recommendation"} & set(words(report))
     assert "Recommendation drafted by pgFooting" in words(report)
 
 
 def test_section_order_runs_always_listed(nine: list[Path]) -> None:
     wanted = (Section.METHOD, Section.TIME, Section.DIFFERENCES)
     report = read_report(nine, ReportOptions(sections=wanted))
-    assert bookmarks(report) == ["Summary", "Method", "All runs over time", "What differs", "Runs"]
+    assert bookmarks(report) == ["Summary", "Method", "All runs over time", "Differences", "Runs"]
     assert bookmarks(read_report(nine, ReportOptions(sections=()))) == ["Summary", "Runs"]
 
 

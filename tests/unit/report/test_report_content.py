@@ -101,13 +101,13 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     assert [bar.label for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
     assert answers == [answers[0]]
-    assert answers[0].startswith("Fastest: xfs; each of the other 2 is significantly slower")
+    assert answers[0].startswith("Fastest: xfs. Each of the other 2 is significantly slower")
     pairs = texts(report, TextRole.SMALL)
     assert any(each.startswith("xfs is ") and "faster than ext4 (" in each for each in pairs)
     assert any("slower than ext4 (" in each for each in pairs)
     [recommended] = [each for each in texts(report, TextRole.BODY) if each.startswith("Use xfs: ")]
     assert recommended.startswith("Use xfs: 20 % faster than ext4 (")
-    assert recommended.endswith(" %). Nothing unsafe.")
+    assert recommended.endswith(" %). No unsafe option is used.")
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
 
@@ -413,7 +413,7 @@ def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
     headings = {tuple(column.heading for column in each.columns)[1:] for each in own}
     assert headings == {
         ("Compressible", "In compressed extents"),
-        ("Compressible", "On disk, of the tables' size"),
+        ("Compressible", "Table size on disk"),
     }
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
 

@@ -151,12 +151,12 @@ def test_draft_compares_with_chosen_level(one: tuple[RunFacts, RunSeries]) -> No
     cells = crossed(4, 3, KINDS[:1])
     draft = recommend(found_of(one, cells, "0MB"))
     assert draft.startswith(("Use 3MB: 30 % faster than 0MB (", "Use 3MB: 29 % faster than 0MB ("))
-    assert draft.endswith(" %) (simple-update). Nothing unsafe.")
+    assert draft.endswith(" %) (simple-update). No unsafe option is used.")
     assert (
         recommend(found_of(one, cells, "3MB"))
-        == "Keep 3MB: none of the others is significantly faster. Nothing unsafe."
+        == "Keep 3MB: none of the others is significantly faster. No unsafe option is used."
     )
-    assert recommend(found_of(one, cells)) == "Use 3MB: the best in every table. Nothing unsafe."
+    assert recommend(found_of(one, cells)) == "Use 3MB: the best in every table. No unsafe option is used."
     with pytest.raises(
         UsageError, match=tr("None of these runs has the configuration “{name}”.").split("“")[0]
     ):

@@ -82,7 +82,7 @@ def test_no_result_nothing_to_take(tmp_path: Path) -> None:
     found = read_findings(paths)
     assert winners(found) == ()
     assert take_with_you(found) == ()
-    assert "Take it with you" not in list(words(read_report(paths)))
+    assert "Winning setup" not in list(words(read_report(paths)))
 
 
 READ, WRITE = (("workload", {"label": label, "clients": 4}) for label in ("select-only", "tpcb-like"))
@@ -118,7 +118,7 @@ def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
         ["ext4", "tpcb-like"],
     )
     assert reading.sentences[0].startswith("For select-only: ")
-    assert taken_text(found).count("Take it with you") == 2
+    assert taken_text(found).count("Winning setup") == 2
 
 
 def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_undisturbed_run() -> None:
     [
         ({("cpu.user", ""): 1.99}, DisturbanceKind.OTHERS_CPU, "other programs used 42 % of the CPUs"),
         ({("cpu.system", ""): 0.61}, DisturbanceKind.OTHERS_CPU, "other programs used 8.0 % of the CPUs"),
-        ({("cpu.steal", ""): 0.02}, DisturbanceKind.STEAL, "took 1.0 % of the CPU time for other machines"),
+        ({("cpu.steal", ""): 0.02}, DisturbanceKind.STEAL, "took 1.0 % of the CPU time (steal)"),
         (
             {("pressure.memory_some", ""): 12.3},
             DisturbanceKind.MEMORY_PRESSURE,
@@ -411,7 +411,7 @@ def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
-    text = "It is not known whether it was disturbed (the file does not record the number of CPUs)."
+    text = "Whether the run was disturbed is not known (the file does not record the number of CPUs)."
     assert describe_disturbances(facts.disturbances) == text
     assert text in compare_runs([facts]).runs[0].sentences
 

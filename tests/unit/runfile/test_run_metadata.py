@@ -201,7 +201,7 @@ def test_imported_plan_and_kernel_unknown() -> None:
     foreign = read_metadata({"target": {"kind": "imported", "path": "", "raid": None}})
     found = compare_properties([tuple(properties_of(foreign, read_environment_facts({})))] * 2)
     names = {f"{each.topic}: {each.name}" for each in found.not_known}
-    assert {"Target: how the storage was made", "Machine: kernel", "Workload: clients"} <= names
+    assert {"Target: storage layout", "Machine: kernel", "Workload: clients"} <= names
 
 
 def test_missing_wal_disks_one_difference() -> None:

@@ -241,7 +241,7 @@ def test_truncated_file_refused(tmp_path: Path) -> None:
     for share in (0.1, 0.5, 0.99):
         cut = tmp_path / f"{share}.footing"
         cut.write_bytes(content[: int(len(content) * share)])
-        with pytest.raises(CorruptRunFileError, match="cut off"):
+        with pytest.raises(CorruptRunFileError, match="truncated"):
             RunFile(cut)
 
 

@@ -79,7 +79,7 @@ def test_each_reason_refuses_before_writing(monkeypatch: pytest.MonkeyPatch) -> 
     claimed = True
     with pytest.raises(RefusedError, match="refuses exclusive access"):
         check_spare((NODE,), CHOSEN, hooks(()))
-    with pytest.raises(RefusedError, match="is not the disk that was chosen"):
+    with pytest.raises(RefusedError, match="is not the disk that was selected"):
         check_spare((NODE,), {NODE: disk(2)}, hooks(()))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
+from app.domain.messages.message import say
 from app.domain.step_progress import StepProgress
 from app.storage import execution as execution_module
 from app.storage.checks import disk_checks
@@ -102,7 +103,7 @@ def test_failed_step_named_rest_undone_in_reverse(tmp_path: Path) -> None:
     world = World()
     with pytest.raises(StorageError, match="the disk is on fire") as caught:
         world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), FAIL, touch(tmp_path / "c")))
-    assert "The storage created so far was removed." in caught.value.hint
+    assert say("was-undone") in caught.value.hint
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-2:] == ["remove b | ", "remove a | "]
@@ -128,7 +129,7 @@ def test_differing_array_or_pool_undone(tmp_path: Path, look: Step, monkeypatch:
     monkeypatch.setattr(execution_module, "run_program", without_zfs)
     with pytest.raises(StorageError, match="as it was asked for|no-such") as caught:
         world.execution().make((touch(tmp_path / "a"), look, touch(tmp_path / "never")))
-    assert "The storage created so far was removed." in caught.value.hint
+    assert say("was-undone") in caught.value.hint
     assert list(tmp_path.iterdir()) == []
     assert world.recorded[-1] == "remove a | "
 
@@ -192,7 +193,7 @@ def test_undoing_continues_after_failures(tmp_path: Path) -> None:
     kept = Command(("true",), "kept", undo=(FAIL,))
     with pytest.raises(StorageError) as caught:
         World().execution().make((touch(tmp_path / "a"), kept, FAIL))
-    assert "Not everything could be undone." in caught.value.hint
+    assert say("not-all-undone") in caught.value.hint
     assert list(tmp_path.iterdir()) == []
 
 

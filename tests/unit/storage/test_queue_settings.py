@@ -186,7 +186,7 @@ def test_setting_changed_by_others_left_and_reported(kernel: Kernel, setting: Qu
     assert found in kernel.read()
     assert len(kernel.written) == 1, "the other one is put back"
     (output,) = (each.output for each in kernel.steps if each.output)
-    assert f"{NODE}: {setting.value} is now {found}: it was changed" in output
+    assert f"{NODE}: {setting.value} is now {found}, because it was changed" in output
     assert set(kernel.facts.values()) == {""}, "it is told once, and nobody's any more"
 
 
@@ -259,7 +259,7 @@ def test_unknown_scheduler_refused_with_the_known(kernel: Kernel) -> None:
     for kind in (CheckScheduler, SetQueue):
         (step, *_) = steps_of(GROUP, kind)
         with pytest.raises(
-            RefusedError, match="no I/O scheduler bfq for /dev/sda; it has none, mq-deadline"
+            RefusedError, match="no I/O scheduler bfq for /dev/sda; it offers none, mq-deadline"
         ) as err:
             kernel.execution().make((step,))
         assert "modprobe" in err.value.hint
@@ -278,7 +278,7 @@ def test_unrestorable_setting_is_not_changed(kernel: Kernel, text: str) -> None:
 def test_other_disk_than_the_chosen_not_set(kernel: Kernel) -> None:
     kernel.disk = replace(disk(1), diskseq=9)
     for step in steps_of(GROUP, SetQueue):
-        with pytest.raises(RefusedError, match="not the disk that was chosen"):
+        with pytest.raises(RefusedError, match="not the disk that was selected"):
             kernel.execution().make((step,))
     assert (kernel.written, kernel.facts) == ([], {})
 
@@ -304,7 +304,7 @@ def test_setting_read_back_and_undone_if_different(kernel: Kernel, monkeypatch: 
 def test_failed_restore_is_an_error_in_journal(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.takes = False
-    with pytest.raises(StorageError, match="could not be restored to 128; it stays 512"):
+    with pytest.raises(StorageError, match="could not be restored to 128 and stays 512"):
         kernel.execution().unmake(undo)
     assert set(kernel.facts.values()) == {"none bfq 1", "128 512 1"}
 

@@ -100,12 +100,12 @@ def test_use_with_the_known_detail() -> None:
 def test_system_location_with_layers_between() -> None:
     root = (DeviceUse("8:16", "/", "ext4"),)
     evidence = [each.evidence for each in decided("machine.mounts", root).refusals if each.rule == "D12"]
-    assert evidence == ["/ is on 8:16"]
+    assert evidence == ["/ is on device 8:16"]
     machine = dataclasses.replace(
         MACHINE, mounts=read((DeviceUse("253:0", "/", "ext4"),)), stacking=read({"253:0": ("8:16",)})
     )
     evidence = [each.evidence for each in decide_on(DISK, machine).refusals]
-    assert evidence == ["/ is on 8:16, through 253:0"]
+    assert evidence == ["/ is on device 8:16, through 253:0"]
 
 
 def test_hibernation_remedy_chooses_another_disk() -> None:

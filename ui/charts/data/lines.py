@@ -219,7 +219,7 @@ class Limit:
     @property
     def label(self) -> str:
         """The visible label."""
-        words = tr("{curve}: can do {value}")
+        words = tr("{curve}: capacity {value}")
         return words.format(curve=self.curve.label, value=format_value(self.value))
 
 

@@ -93,7 +93,7 @@ def devices_words(runs: Iterable[PlotDataset]) -> str:
 def load_words(runs: Iterable[PlotDataset]) -> str:
     """Return what the latencies of these runs omit, for the heading of a chart; empty for nothing."""
     if any(isinstance(run, RunData) and run.is_closed_loop for run in runs):
-        return tr("closed loop: waiting to start not counted")
+        return tr("closed loop: queueing time not counted")
     return ""
 
 
@@ -272,7 +272,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "disk-iops",
-        tr("Operations of each disk"),
+        tr("Operations by disk"),
         tr("per second"),
         (
             CurveSpec("all", tr("all disks"), (*_one("storage.reads"), *_one("storage.writes"))),
@@ -281,7 +281,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "disk-throughput",
-        tr("Throughput of each disk"),
+        tr("Throughput by disk"),
         "MB/s",
         (
             CurveSpec("all", tr("all disks"), (*_one("storage.read_bytes"), *_one("storage.write_bytes"))),
@@ -319,7 +319,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "array-sync",
-        tr("Arrays: still to be synchronised"),
+        tr("Arrays: left to synchronise"),
         "GiB",
         (CurveSpec("remaining", tr("remaining"), (("array.sync_remaining", EVERY),), smooth=False),),
         factor=1 / 1024**3,
@@ -346,7 +346,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "sessions",
-        tr("Sessions: what they wait for"),
+        tr("Sessions by wait reason"),
         tr("sessions"),
         (
             CurveSpec("wal", "WAL", _one("sessions.for_wal")),
@@ -410,7 +410,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "shares",
-        tr("Transactions within a latency"),
+        tr("Transactions by latency (cumulative)"),
         "%",
         (CurveSpec("shares", tr("share"), _one("distribution.shares"), smooth=False),),
         factor=100.0,

@@ -249,7 +249,7 @@ def _bar_text(bar: Bar) -> str:
         return message
     low, high = (format_value(end) if math.isfinite(end) else tr("unlimited") for end in bar.interval)
     sentence = (
-        tr("{bar}, within the run {low} to {high}") if bar.within else tr("{bar}, interval {low} to {high}")
+        tr("{bar}, CI within the run {low} to {high}") if bar.within else tr("{bar}, CI {low} to {high}")
     )
     return sentence.format(bar=message, low=low, high=high)
 

@@ -110,7 +110,7 @@ class SmallMultiples:
             theme,
             size.width(),
             self.title,
-            tr("the same scales everywhere; thin: seconds, thick: {width} mean").format(
+            tr("the same scales everywhere; thin line, seconds; thick line, {width} mean").format(
                 width=width_words(mean_width(self.times[1]))
             ),
         )

@@ -340,22 +340,22 @@ def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:
     if not smooth:
         repeats = max((line.data.repeats for line in lines), default=1)
         return (
-            (tr("mean of the repeats, band: lowest and highest"), tr("mean of the repeats"))
+            (tr("mean of the repeats, band: minimum to maximum"), tr("mean of the repeats"))
             if repeats > 1
             else ()
         )
     width = width_words(smooth[0].width_s)
     if any(data.repeats > 1 for data in smooth):
         return (
-            tr("{width} mean of the repeats, band: lowest and highest of them").format(width=width),
+            tr("{width} mean of the repeats, band: minimum to maximum").format(width=width),
             tr("{width} mean, band: repeats").format(width=width),
             tr("{width} mean").format(width=width),
         )
     short = tr("{width} mean").format(width=width)
     if any(data.band is not None for data in smooth):
-        return tr("{width} mean, band: lowest and highest second around it").format(width=width), short
+        return tr("{width} mean, band: lowest to highest second").format(width=width), short
     if any(line.seconds_colour is not None for line in lines):
-        return tr("thin: seconds, thick: {width} mean").format(width=width), short
+        return tr("thin line, seconds; thick line, {width} mean").format(width=width), short
     return (short,)
 
 

@@ -331,9 +331,9 @@ class LegendTable(QWidget):
             tr("Click a name to see it alone, and again to see all"),
             tr("Repeats of the configuration"),
             tr("Mean of the seconds shown, in {unit}").format(unit=unit),
-            tr("95 of 100 seconds shown are at most this, in {unit}").format(unit=unit),
+            tr("95th percentile of the seconds shown, in {unit}").format(unit=unit),
             tr("Highest second shown, in {unit}").format(unit=unit),
-            tr("Value of the line at the right edge, in {unit}").format(unit=unit),
+            tr("Value at the right edge, in {unit}").format(unit=unit),
             tr("Warnings to read before you compare these numbers with others, such as unsafe or disturbed."),
         )
         for column, (text, tip) in enumerate(zip(headings, tips, strict=True)):

@@ -246,7 +246,7 @@ class ZoomBar(QWidget):
         self.words = plain_label(parent=self)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.whole = QPushButton(tr("Show &everything"), self)
-        self.whole.setToolTip(tr("Also: a double click into a chart, or the key Home"))
+        self.whole.setToolTip(tr("Also: double-click a chart, or press Home"))
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, 0, SMALL, 0)
         row.addWidget(self.words, 1)
@@ -257,7 +257,7 @@ class ZoomBar(QWidget):
         """Show which part of the whole is visible; None for all of it."""
         if part is not None:
             moments = [self._kind.moment(place, whole[1]) for place in part]
-            sentence = tr("Shown: {begin} to {end}. Shift and drag moves it, Ctrl and the wheel zoom.")
+            sentence = tr("Shown: {begin} to {end}. Shift+drag to move, Ctrl+wheel to zoom.")
             self.words.setText(sentence.format(begin=moments[0], end=moments[1]))
         self.setVisible(part is not None)
 

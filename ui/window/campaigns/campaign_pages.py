@@ -97,7 +97,7 @@ def ask_whether_it_goes_on(
         parent,
         tr("Close the window"),
         tr("“{name}” is still being measured.").format(name=one_line(name)),
-        tr("It continues without this window; the next start shows it again."),
+        tr("The campaign continues without this window. pgFooting shows it again at the next start."),
     )
     return _ask_whether_to_leave(box, tr("&Stop and keep the data"), go_on, stop)
 
@@ -117,7 +117,7 @@ def ask_whether_it_waits(
         parent,
         tr("Close the window"),
         words,
-        tr("It keeps waiting when this window is closed, but nothing on the screen shows it."),
+        tr("The campaign keeps waiting when this window is closed, but nothing on the screen shows it."),
     )
 
     def stop_and_close() -> None:
@@ -546,7 +546,7 @@ class LoadDialog(QDialog):
     def __init__(self, theme: Theme, servers: Mapping[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         set_reading_tab_order(self)
-        self.setWindowTitle(tr("Load servers"))
+        self.setWindowTitle(tr("Put servers under load"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._servers = servers

@@ -94,14 +94,14 @@ COMMANDS: Final = (
         "replay",
         tr("&Replay"),
         "Ctrl+R",
-        tr("Plays the selected run as if it were live: any speed, pause, jump, talk mode."),
+        tr("Plays the selected run as if it were live, with speed, pause, jumps and talk mode."),
         icon="play",
     ),
     Command(
         "race",
         tr("R&ace"),
         "Ctrl+Shift+R",
-        tr("Plays two to six shown runs side by side on the full screen: which one leads, which one stalls."),
+        tr("Plays two to six shown runs side by side in full screen, and shows the leader and stalls."),
         in_tool_bar=True,
         icon="flag",
     ),
@@ -140,7 +140,7 @@ COMMANDS: Final = (
         "undo",
         tr("&Undo"),
         "Ctrl+Z",
-        tr("Brings back the runs that went to the trash last, or the ticks before the last change."),
+        tr("Restores the runs last moved to the trash, or undoes the last change of ticks."),
     ),
     Command(
         "refresh",
@@ -173,10 +173,10 @@ COMMANDS: Final = (
 )
 
 KEYS: Final = (
-    Key("Up, Down", tr("In the library: moves the focus; the run in focus is drawn thick.")),
-    Key("Space", tr("In the library: adds the run or campaign to the charts or takes it out.")),
+    Key("Up, Down", tr("In the library: moves the focus and draws the run in focus thick.")),
+    Key("Space", tr("In the library: adds the run or campaign to the charts or removes it.")),
     Key("Return", tr("In the library: shows the run or campaign alone, like a double click.")),
-    Key("Delete", tr("In the library: moves the run or campaign to the trash; it can be undone.")),
+    Key("Delete", tr("In the library: moves the run or campaign to the trash (can be undone).")),
     Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
     Key("Alt+letter", tr("Presses the control with this letter underlined.")),
 )

@@ -237,10 +237,10 @@ class HelpWindow(QDialog):
         self.keys = self._page(plain(tr("&Keys")))
         self.machine = self._page(plain(tr("This &machine")))
         self.program = self._page(plain(tr("&About")))
-        self.words = self._page(plain(tr("&Words")))
+        self.words = self._page(plain(tr("&Glossary")))
         pages = QTabWidget(self)
         pages.addTab(self.keys, tr("&Keys"))
-        pages.addTab(self.words, tr("&Words"))
+        pages.addTab(self.words, tr("&Glossary"))
         pages.addTab(self.machine, tr("This &machine"))
         pages.addTab(self.program, tr("&About"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -279,7 +279,7 @@ class HelpWindow(QDialog):
         if self._problem:
             return [_Line("", self._problem, colour="warning")]
         if self._checks is None:
-            return [_Line("", tr("Looking …"), colour="muted")]
+            return [_Line("", tr("Checking …"), colour="muted")]
         signs = {True: ("✔", "good"), False: ("✘", "warning"), None: ("·", "muted")}
         return [
             _Line(f"{signs[item.works][0]} {item.topic}", item.message, item.hint, signs[item.works][1])

@@ -82,13 +82,13 @@ class PreferencesDialog(QDialog):
         self._before, refusal = read_preferences()
         self.setWindowTitle(plain(tr("Pre&ferences …")).removesuffix(" …"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        as_desktop = tr("As the desktop")
+        as_desktop = tr("Follow desktop")
         self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
         contrasts = {SYSTEM: as_desktop, "normal": tr("Normal"), "high": tr("High")}
         self.contrast = _box(contrasts, self._before.contrast)
         names = {each: OWN_NAMES.get(each, each) for each in languages()}
         self.language = _box({SYSTEM: as_desktop, **names}, self._before.language)
-        papers = {BY_COUNTRY: tr("As in the country of the desktop"), "a4": "A4", "letter": "Letter"}
+        papers = {BY_COUNTRY: tr("As in the desktop's country"), "a4": "A4", "letter": "Letter"}
         self.paper = _box(papers, self._before.paper)
         self.repeats = QSpinBox()
         self.repeats.setRange(0, MOST_REPEATS)
@@ -100,7 +100,7 @@ class PreferencesDialog(QDialog):
         self.notify = QCheckBox(tr("Notify me when a campaign &ends"))
         self.notify.setChecked(self._before.notify)
         self.when_done = QLineEdit(self._before.when_done)
-        self.when_done.setPlaceholderText(tr("None; for example: systemctl suspend"))
+        self.when_done.setPlaceholderText(tr("None, or for example: systemctl suspend"))
         self.problem = ErrorText(theme)
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
@@ -121,8 +121,8 @@ class PreferencesDialog(QDialog):
         form.addRow(
             "", Text(self._theme, tr("Language and library take effect after a restart."), role=muted)
         )
-        form.addRow(tr("Pa&per of reports"), self.paper)
-        form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
+        form.addRow(tr("Report pa&per"), self.paper)
+        form.addRow(tr("&Repeats in a new benchmark"), self.repeats)
         form.addRow(tr("Li&brary"), folder)
         self._name(form, folder)
         moves = tr("Existing runs are not moved.")
@@ -228,7 +228,7 @@ def _standard() -> str:
 
 
 def _usual_repeats() -> str:
-    sentence = tr("Default: {few}; {several} from three configurations on")
+    sentence = tr("Default: {few} ({several} for three or more configurations)")
     return sentence.format(few=DEFAULT_REPEATS, several=DEFAULT_REPEATS_OF_SEVERAL)
 
 

@@ -179,7 +179,7 @@ class FactsWriter(PlainWriter):
     def _write_differences(self, runs: Sequence[ShownRun]) -> None:
         if len(runs) < 2:
             return
-        self._heading(tr("What differs"))
+        self._heading(tr("Differences"))
         found = what_differs([run.facts for run in runs])
         if not found.differences:
             self._line(describe_sameness(found), colour=self._ink.quiet)
@@ -215,7 +215,7 @@ class FactsWriter(PlainWriter):
         if facts.error:
             self._warn(one_line(facts.error))
         if facts.state == RunState.INCOMPLETE:
-            self._warn(tr("The runner ended before the run did; every complete second until then is shown."))
+            self._warn(tr("The runner ended before the run did. Every complete second is shown."))
         for kind, reason in facts.marks:
             self._begin()
             colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text

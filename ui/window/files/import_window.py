@@ -66,8 +66,8 @@ class ImportWindow(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Import results"))
         sentence = tr(
-            "pgbench output and logs, folders and archives of them, and CSV files with "
-            "per-second TPS. Values they do not contain stay unknown."
+            "Imports pgbench output and logs, folders and archives of them, and CSV files with per-second "
+            "TPS. Values they do not contain stay unknown."
         )
         self.intro = Text(theme, sentence)
         self.files = QPushButton(tr("&Files …"), self)
@@ -76,7 +76,7 @@ class ImportWindow(QDialog):
         self.state = Text(theme)
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
-        self.report.setAccessibleName(tr("Result of the import"))
+        self.report.setAccessibleName(tr("Import result"))
         self.report.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
         self._lay_out()
         self.files.clicked.connect(lambda: self._choose(QFileDialog.FileMode.ExistingFiles))
@@ -106,7 +106,7 @@ class ImportWindow(QDialog):
         wanted = tuple(paths)
         if self._op is not None or not wanted:
             return
-        self.state.setText(tr("Looking …"))
+        self.state.setText(tr("Checking …"))
         self.report.clear()
         self.show_runs.hide()
         for button in (self.files, self.folder):
@@ -155,7 +155,7 @@ def summary_of(report: ImportReport) -> str:
         sentence = trn("{count} run was imported.", "{count} runs were imported.", count)
         parts.append(sentence.format(count=count))
     if report.present:
-        parts.append(tr("{count} are in the library already.").format(count=len(report.present)))
+        parts.append(tr("{count} are already in the library.").format(count=len(report.present)))
     if report.problems:
         count = len(report.problems)
         sentence = trn("{count} file could not be read.", "{count} files could not be read.", count)

@@ -70,7 +70,7 @@ class RunDetails(QDialog):
         self._done = done
         self._op: BackgroundOp[None] | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        title = tr("Name, ta&gs, note …") if self._single else tr("&Name and tags of the campaign …")
+        title = tr("Name, ta&gs, note …") if self._single else tr("Campaign &name and tags …")
         self.setWindowTitle(plain(title).removesuffix(" …"))
         entry = self._runs[0].entry
         self.name = QLineEdit(run_name(runs[0]) if self._single else one_line(entry.campaign or ""), self)
@@ -224,7 +224,7 @@ class RunFileActions(QObject):
         self._model.choose([path for path in self._model.chosen if path not in gone])
         if outside:
             self._reader.forget(outside)
-            self._notify(tr("{name}: taken off the list; the file was not moved.").format(name=name))
+            self._notify(tr("{name}: removed from the list, but the file was not moved.").format(name=name))
         if inside:
             BackgroundOp(
                 lambda: _move_all(inside), lambda moved: self._moved(name, ticked, *moved), self._failed
@@ -297,7 +297,7 @@ class RunFileActions(QObject):
                 ).format(count=count)
             )
         if result.known:
-            sentences.append(tr("{count} are in the library already.").format(count=len(result.known)))
+            sentences.append(tr("{count} are already in the library.").format(count=len(result.known)))
         self._notify(" ".join([*sentences, *result.problems]))
         self._reader.forget(result.known)
         self._reader.refresh()

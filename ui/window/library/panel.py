@@ -325,7 +325,7 @@ class LibraryPanel(QWidget):
         self.folder = Path()
         self.search = SearchLine(self)
         self.list = RunList(self)
-        self.list.setAccessibleName(tr("Runs of the library"))
+        self.list.setAccessibleName(tr("Library runs"))
         self.list.setModel(model)
         self.list.setItemDelegate(LibraryDelegate(theme, self.list))
         self.list.setFrameShape(QListView.Shape.NoFrame)
@@ -472,12 +472,12 @@ class LibraryPanel(QWidget):
         for words, signal in (
             (tr("R&esume the campaign"), self.go_on_asked),
             (tr("Measure the campaign aga&in"), self.again_asked),
-            (tr("Again with &changes …"), self.changes_asked),
+            (tr("Run again with &changes …"), self.changes_asked),
         ):
             add(words, partial(_emit, signal, folder), enabled=folder is not None)
         menu.addSeparator()
         readable = bool(paths) and all(self._model.is_readable(one) for one in paths)
-        words = tr("Name, ta&gs, note …") if path else tr("&Name and tags of the campaign …")
+        words = tr("Name, ta&gs, note …") if path else tr("Campaign &name and tags …")
         add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
         inside = all(Path(one).is_relative_to(self.folder) for one in paths)
         word = tr("&Move to the trash") if inside else tr("Remove from the &list")

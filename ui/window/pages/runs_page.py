@@ -79,7 +79,7 @@ class ChartArea(QWidget):
             from ui.charts.stack.stack import ChartStack  # noqa: PLC0415 - see the module's docstring
 
             self.stack = ChartStack(self._theme, self)
-            self.stack.setAccessibleName(tr("Charts of the chosen runs"))
+            self.stack.setAccessibleName(tr("Charts of the ticked runs"))
             self.stack.set_charts(charts)
             self.stack.run_clicked.connect(self.run_clicked)
             self.stack.note_asked.connect(self.note_asked)

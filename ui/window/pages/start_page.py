@@ -163,20 +163,20 @@ class StartPage(QScrollArea):
         self.disks = ChoiceButton(
             tr("My spare &disks"),
             tr(
-                "Filesystems, arrays and options on disks that you choose. These are erased, but only after "
-                "you type the end of each serial number."
+                "Compares filesystems, arrays and options on disks that you choose. These are erased, but "
+                "only after you type the end of each serial number."
             ),
             theme,
             icon="hard-drive",
         )
         self.example = ChoiceButton(
             tr("Look at a real &comparison"),
-            tr("ext4, XFS, btrfs and ZFS in common charts, as Tomas Vondra measured them in 2022."),
+            tr("Shows ext4, XFS, btrfs and ZFS in common charts, as Tomas Vondra measured them in 2022."),
             theme,
             icon="lightbulb",
         )
         self.open = QPushButton(tr("&Open runs …"))
-        runs = tr("Run files (*.footing) of this or another machine, in common charts.")
+        runs = tr("Opens run files (*.footing) from this or another machine in common charts.")
         show_tip(self.open, runs)
         self.library = QPushButton(tr("&Library"))
         self.library.setVisible(False)

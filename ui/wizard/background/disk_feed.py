@@ -202,7 +202,7 @@ class WholeRead(QObject):
         process.finished.connect(self._end)
         process.errorOccurred.connect(self._fail)
         process.start(sys.executable, ["-P", "-m", "app", "disks", f"--read={self._key}", "--json"])
-        self.progressed.emit(self._key, tr("root is asked"))
+        self.progressed.emit(self._key, tr("asking root"))
 
     def stop(self) -> None:
         """Stop reading; the result is lost."""
@@ -234,13 +234,15 @@ class WholeRead(QObject):
         if how is QProcess.ExitStatus.NormalExit and status in _ANSWERED:
             self.ended.emit(self._key)
         else:
-            self.failed.emit(" ".join(line.strip() for line in self._errors[-2:]) or tr("The reading ended."))
+            self.failed.emit(
+                " ".join(line.strip() for line in self._errors[-2:]) or tr("The disk read ended.")
+            )
 
     def _fail(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:
             self._process = None
             self.progressed.emit("", "")
-            self.failed.emit(tr("The reading could not be started."))
+            self.failed.emit(tr("The disk read could not be started."))
 
 
 # Answer the draft's questions in the background, shortly after the last change.

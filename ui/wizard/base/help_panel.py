@@ -38,14 +38,14 @@ _SEARCH: Final = tr(
     "recordsize."
 )
 _RECIPES: Final = tr(
-    "Ready-made comparisons by the question they answer. A recipe replaces your choices on every page, and "
-    "you can change everything; anything this machine cannot measure is skipped."
+    "Ready-made comparisons, listed by question. A recipe replaces your choices on every page, and you can "
+    "then change them; anything this machine cannot measure is skipped."
 )
 
 HELP_TEXTS: Final = {
     "own": tr(
-        "Your own pgbench scripts; each transaction picks one at random by weight. They find pgbench's four "
-        "tables, loaded at the size chosen below."
+        "Your own pgbench scripts; each transaction picks one at random by weight. They can use pgbench's "
+        "four tables, loaded at the size chosen below."
     ),
     "dimension": tr(
         "A dimension: each ticked value is measured in every combination with the other dimensions. The "
@@ -53,20 +53,18 @@ HELP_TEXTS: Final = {
     ),
     "dimension.search": _SEARCH,
     "dimension.sweep": tr(
-        "1, 2, 4 and more clients, up to twice the CPUs of this machine. Shows from how many clients on TPS "
-        "no longer grows."
+        "Measures 1, 2, 4 and more clients, up to twice the CPUs of this machine. Shows the number of "
+        "clients beyond which TPS no longer grows."
     ),
     "dimension.setting": tr(
         "Any postgresql.conf setting: choose or type its name, then its values, such as 4MB, 64MB."
     ),
     "dimension.cells": tr(
-        "Every combination of the ticked values. Untick one to exclude it; the campaign file lists it under "
-        "[[exclude]]."
+        "Lists every combination of the ticked values. Untick one to exclude it ([[exclude]] in the file)."
     ),
     "recipe.question": _RECIPES,
     "recipe.quick": tr(
-        "The same comparison with little data, measured for seconds. It shows that the setup works, and "
-        "little else."
+        "Measures the same comparison for seconds, with little data. This only shows that the setup works."
     ),
     "recipe.use": _RECIPES,
     "folder": tr(
@@ -74,94 +72,92 @@ HELP_TEXTS: Final = {
         "folder there and removes it after each run."
     ),
     "memory": tr(
-        "Keeps the data directory in memory (tmpfs), so commits need no flush. The difference from a folder "
-        "is the cost of the storage; the data is gone after the run."
+        "Keeps the data directory in memory (tmpfs), so commits wait for no disk. The difference from a "
+        "folder is the cost of storage; the data is gone afterwards."
     ),
     "spare": tr(
-        "The root helper creates arrays and filesystems, only on disks without existing data, and removes "
-        "them afterwards. It asks for authorisation once and checks samples across each disk before writing."
+        "The root helper creates arrays and filesystems, only on disks where it finds no existing data, "
+        "and removes them afterwards. It asks for authorisation once and checks samples before writing."
     ),
     "server": tr(
-        "For a server elsewhere: another machine, a cloud, a container. pgbench runs here, so network "
-        "latency is included; disks and filesystem there may be unknown."
+        "Measures a server that already runs, here, on another machine, in a cloud or container. pgbench "
+        "runs here, so network latency is included. Its disks may be unknown."
     ),
     "contact": tr(
         "Connects, identifies the server and watches other sessions for ten seconds; nothing is created or "
         "changed. Until you click, pgFooting sends nothing to it."
     ),
     "load": tr(
-        "Type the server's host and port as shown above; until then nothing is created there. A server in "
-        "use by others is refused."
+        "Type the server's host and port as shown above. Nothing is created there before you do. A server "
+        "under other load is refused."
     ),
     "disks": tr(
-        "Click or press Space to use a disk for data; disks that cannot be used show the reason. pgFooting "
-        "never wipes data it did not write."
+        "Click or press Space to use a disk for data. Disks that cannot be used show the reason. pgFooting "
+        "refuses disks on which it finds existing data."
     ),
     "use": tr(
-        "PostgreSQL flushes WAL at each commit; separate disks keep that I/O away from the data. A log "
+        "PostgreSQL flushes WAL at each commit, and separate disks keep that I/O away from the data. A log "
         "device does the same for the intent log of a ZFS pool."
     ),
     "members": tr(
-        "Disks become members in this order. Neighbours mirror each other in RAID 10 (md, ZFS): put disks "
-        "of different controllers next to each other."
+        "Disks become members in this order. In RAID 10 (md, ZFS), neighbours mirror each other, so put "
+        "disks of different controllers next to each other."
     ),
     "inspect": tr(
         "Lets the root helper look for data across the disk, read-only, and report whether it is spare or "
         "why not. It checks again just before use."
     ),
     "read": tr(
-        "Reads every byte of the disk without writing: minutes on an SSD, hours on a hard disk. Finds data "
-        "that sampling can miss; valid until someone writes to it."
+        "Reads every byte without writing (minutes on an SSD, hours on a hard disk) and finds data that "
+        "sampling can miss. Valid until a write, reconnect or restart."
     ),
     "release": tr(
         "Releases a disk that a campaign left behind, for example after a crash. If the helper cannot "
         "unmount it itself, you see the content and confirm before anything is wiped."
     ),
     "layout": tr(
-        "From bottom to top: disks with their one partition, the array, the filesystem. A double line joins "
-        "disks with the same content."
+        "Shows, from bottom to top, disks with one partition each, the array and the filesystem. A double "
+        "line joins disks with the same content."
     ),
     "options.search": _SEARCH,
     "preset": tr(
-        "A named set of options with its source. Anything it does not name keeps its default; your own "
-        "options override it."
+        "A named set of options with its source. Your own options override it; others keep their defaults."
     ),
     "compare": tr(
-        "Adds a copy that uses the same disks but differs in this one setting, so that any "
-        "difference has a single cause. Runs are interleaved."
+        "Adds a copy on the same disks that differs only in this setting, so a significant difference has "
+        "one cause. Runs are interleaved."
     ),
     "reference": tr(
-        "Adds a server that stays unchanged as a reference. Any other change between two "
-        "campaigns, such as a new kernel, affects it too, so the comparison can correct "
-        "for it."
+        "Adds a server that stays unchanged as a reference. Other changes between two campaigns, such as a "
+        "new kernel, affect it too. The comparison can correct for them."
     ),
     "erase": tr(
         "Find the serial number on the disk's label or with “pgfooting disks” and type its end. Nothing is "
-        "erased before that and before authorisation."
+        "erased before you do and before authorisation."
     ),
     "postgresql.existing": tr(
         "The pgbench from this installation drives the existing server and must be of the same or a newer "
-        "major version. The server itself is not changed."
+        "major version. This does not change the server."
     ),
     "table": tr(
-        "All settings of the server, each with its reason. Those that pgFooting needs (private socket, "
-        "logging) cannot be changed."
+        "All server settings, each with its reason. You cannot change those that pgFooting needs (private "
+        "socket, logging)."
     ),
     "list": tr(
-        "Each configuration is measured as often as the repeats say, in turn. Change one thing at a time, "
-        "so that a difference has a single cause."
+        "Each configuration is measured the given number of times, in turn. Change one thing at a time, so "
+        "that a difference has a single cause."
     ),
     "configuration.place": tr(
-        "The folder or memory from the first page, or another place. To compare two filesystems, choose a "
-        "folder on the other one."
+        "Puts the data in the folder or memory from the first page, or elsewhere. To compare two "
+        "filesystems, choose a folder on the other one."
     ),
     "configuration.settings": tr(
         "Settings for this configuration only; they override the common ones. One per line, as in "
         "postgresql.conf."
     ),
     "commands": tr(
-        "The commands of the first run of this configuration, in order. Later runs use a different "
-        "random seed and different folder names."
+        "The commands of this configuration's first run, in order. Later runs use a different random seed "
+        "and different folder names."
     ),
     "io_baseline": tr(
         "Before the first run on each storage, fio measures reads and writes and pg_test_fsync measures "
@@ -173,10 +169,10 @@ HELP_TEXTS: Final = {
     ),
     "review": tr(
         "The time estimate assumes that loading runs at about 100 MB/s. Closing the window does not end the "
-        "campaign; Stop keeps the measured data."
+        "campaign; Stop can keep measured data."
     ),
     "recipe": _RECIPES,
-    "save": tr("Saves the campaign as a file that you can run with “pgfooting run FILE” on any machine."),
+    "save": tr("Saves the campaign as a file for “pgfooting run FILE”, also on another machine."),
 }
 """Explanations of what is no key of campaign files."""
 

@@ -175,10 +175,10 @@ def _choose(box: QComboBox, value: object) -> None:
 
 
 _PLACES: Final = {
-    Place.FOLDER: tr("The folder of the first page"),
+    Place.FOLDER: tr("The folder from the first page"),
     Place.MEMORY: tr("Memory, as on the first page"),
     Place.DISKS: tr("The spare disks"),
-    Place.SERVER: tr("The existing server of the first page"),
+    Place.SERVER: tr("The existing server from the first page"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
     Place.OTHER_SERVER: tr("Another existing server"),
@@ -227,7 +227,7 @@ class ConfigurationEditor(QWidget):
         removes = {key: push_button("✕") for key in CHANGEABLE}
         for key, button in removes.items():
             button.setFixedWidth(button.sizeHint().height() + SMALL)
-            button.setAccessibleName(tr("Remove change of {name}").format(name=FIELDS[key].shown_name))
+            button.setAccessibleName(tr("Remove change to {name}").format(name=FIELDS[key].shown_name))
             button.clicked.connect(partial(self._remove_change, key))
         self.form = Form(
             theme,
@@ -238,7 +238,7 @@ class ConfigurationEditor(QWidget):
         for key in CHANGEABLE:
             show_tip(self.form.fields[key].control, FIELDS[key].kind.allowed)
         self._settings = self.form.fields[SETTINGS]
-        self._settings.label.setText(tr("Se&ttings of this one:"))
+        self._settings.label.setText(tr("Its se&ttings:"))
         self._settings.control.setProperty(HELP, "configuration.settings")
         self.change = combo_box()
         self._change = Field(theme, tr("C&hange something else:"), self.change, "")

@@ -188,7 +188,7 @@ class LoadedServers(Section):
     def __init__(self, theme: Theme) -> None:
         servers = ConfirmServers(theme)
         contact = Text(theme)
-        look = QPushButton(tr("&Look there"))
+        look = QPushButton(tr("&Look at the server"))
         describe_button(look, "contact")
         row = QWidget()
         fill(QHBoxLayout(row), look, 1, margins=0)

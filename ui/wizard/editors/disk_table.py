@@ -52,7 +52,7 @@ _HEADINGS: Final = {
     DiskColumn.DISK: tr("Disk, serial number"),
     DiskColumn.SIZE: tr("Size"),
     DiskColumn.KIND: tr("Bus, rotation"),
-    DiskColumn.ANSWER: tr("May it be used?"),
+    DiskColumn.ANSWER: tr("Usable?"),
 }
 _SIGNS: Final = {SpareAnswer.SPARE: "✔", SpareAnswer.LOOKS_SPARE: "?", SpareAnswer.NOT_SPARE: "✘"}
 
@@ -204,7 +204,7 @@ def text_of(row: DiskRow, column: DiskColumn) -> str:
 
 def _spoken(row: DiskRow, column: DiskColumn) -> str:
     if column is DiskColumn.USE and not row.use:
-        return tr("cannot be chosen") if row.obstacle else tr("not chosen")
+        return tr("cannot be selected") if row.obstacle else tr("not chosen")
     return text_of(row, column).replace("\n", ", ")
 
 

@@ -291,12 +291,12 @@ class OptionsForm(QWidget):
         )
         self.only_chosen = QCheckBox()
         describe_button(self.only_chosen, "options.search")
-        self.only_chosen.setAccessibleName(tr("Only chosen options"))
+        self.only_chosen.setAccessibleName(tr("Only selected options"))
         self.nothing = Text(theme, role="muted")
         self.find_elsewhere: Callable[[str], bool] = _find_nothing
         self._inside = QVBoxLayout()
         self._inside.setSpacing(MEDIUM)
-        self.clear = push_button(tr("&Reset own options"), "preset")
+        self.clear = push_button(tr("&Reset my options"), "preset")
         self.bar = self._make_bar()
         fill(QVBoxLayout(self), self.nothing, self._inside, spacing=SMALL, margins=0)
         self.search.textChanged.connect(self._filter)
@@ -348,7 +348,7 @@ class OptionsForm(QWidget):
             self.editors[row.option.id].show_row(row, (compared or {}).get(row.option.id, ""))
         changed = sum(row.is_changed for row in page.rows)
         self.clear.setEnabled(any(row.is_own for row in page.rows))
-        self.only_chosen.setText(tr("Only chosen options") + f" ({changed})")
+        self.only_chosen.setText(tr("Only selected options") + f" ({changed})")
         # Rows stay visible while edited, even if back at the default: nothing moves away.
         self.only_chosen.setEnabled(bool(changed) or self.only_chosen.isChecked())
 

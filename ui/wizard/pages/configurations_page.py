@@ -494,7 +494,7 @@ class MorePage(Page):
         """Show the names and differences of all configurations; the chosen row is kept."""
         chosen, differences = self.draft.parts.chosen(), self.draft.differs_in()
         rows = [
-            (each.name, place_label(self.draft, each), difference or tr("nothing else"))
+            (each.name, place_label(self.draft, each), difference or tr("nothing"))
             for each, difference in zip(chosen, differences, strict=True)
         ]
         self.list.show_rows(_COLUMNS, rows)

@@ -60,7 +60,7 @@ class LayoutDrawing(QWidget):
     def show_groups(self, groups: Sequence[DrawnGroup]) -> None:
         """Draw groups."""
         self._groups = tuple(groups)
-        words = " ".join(group.words for group in groups) or tr("No disk is chosen.")
+        words = " ".join(group.words for group in groups) or tr("No disk is selected.")
         show_tip(self, words)  # names may look like markup
         self.updateGeometry()
         self.update()
@@ -225,12 +225,12 @@ _USES: Final = (
     (Role.ZFS_LOG, tr("log device of a ZFS pool")),
 )
 _NONE_SPARE: Final = tr(
-    "None of these disks can be used; each row shows why and what would help. pgFooting never wipes "
-    "existing data."
+    "None of these disks can be used; each row shows the reason and the remedy. pgFooting refuses disks on "
+    "which it finds data."
 )
 _ASK: Final = tr("As&k root")
 _ASKING: Final = tr("Asking root …")
-_LOOKING: Final = tr("Root looks … {percent} %")
+_LOOKING: Final = tr("Root reads … {percent} %")
 _RELEASE: Final = tr("Release d&isk …")
 _READ: Final = tr("Read ever&y byte")
 _STOP_READING: Final = tr("Stop read&ing")
@@ -245,16 +245,16 @@ _SIZES: Final = (
     Entry(tr("another size"), _PARTITION),
 )
 _LEVEL_LABELS: Final = {
-    Role.DATA: tr("RAID &level of the data:"),
-    Role.WAL: tr("RAID level of the &WAL:"),
-    Role.TABLES: tr("RAID level of the {what}:").format(what=tr("tables")),
-    Role.INDEXES: tr("RAID level of the {what}:").format(what=tr("indexes")),
+    Role.DATA: tr("Data RAID &level:"),
+    Role.WAL: tr("&WAL RAID level:"),
+    Role.TABLES: tr("RAID level for the {what}:").format(what=tr("tables")),
+    Role.INDEXES: tr("RAID level for the {what}:").format(what=tr("indexes")),
 }
 _PARTITION_LABELS: Final = {
     Role.DATA: FIELDS[_PARTITION].label,
     Role.WAL: tr("Partition on each W&AL disk:"),
-    Role.TABLES: tr("Partition on each disk of the {what}:").format(what=tr("tables")),
-    Role.INDEXES: tr("Partition on each disk of the {what}:").format(what=tr("indexes")),
+    Role.TABLES: tr("Partition on each disk for the {what}:").format(what=tr("tables")),
+    Role.INDEXES: tr("Partition on each disk for the {what}:").format(what=tr("indexes")),
 }
 _MEMORY: Final = f"{PREFIX}memory_limit"
 
@@ -297,7 +297,7 @@ class DisksPage(Page):
         self.warnings = Text(theme, role="warning")
         groups = draft.parts.disks.groups
         self.levels = {role: combo_box() for role in groups}
-        name = tr("Size of the partition")
+        name = tr("Partition size")
         self.partitions = {role: Alternatives(_SIZES, name, _PARTITION) for role in groups}
         self.level, self.wal_level = self.levels[Role.DATA], self.levels[Role.WAL]
         self.partition = self.partitions[Role.DATA]
@@ -337,8 +337,8 @@ class DisksPage(Page):
         levels = Columns([self._level_field(role) for role in usual], 44)
         sizes = Columns([*map(self._partition_field, usual), self.fields[_MEMORY]], 34)
         self._chosen = (
-            Section(self.theme, tr("How they are combined"), [levels]),
-            Section(self.theme, tr("How much of them"), [sizes]),
+            Section(self.theme, tr("RAID level"), [levels]),
+            Section(self.theme, tr("Size"), [sizes]),
         )
         self._spaces = {
             role: Columns([self._level_field(role), self._partition_field(role)], 44)

@@ -393,7 +393,9 @@ class FilesystemPage(Page):
         lines = draft.making_lines()
         self.commands.setPlainText("\n".join(lines))
         wrong = tr("Fix the errors above to see the commands.")
-        self.commands.setPlaceholderText(wrong if draft.parts.disks.data.disks else tr("No disk is chosen."))
+        self.commands.setPlaceholderText(
+            wrong if draft.parts.disks.data.disks else tr("No disk is selected.")
+        )
         prefix = PREFIXES[self._role]
         self.fields = {
             f"{prefix}preset": self._preset,

@@ -63,7 +63,7 @@ class PostgresPage(Page):
         super().__init__(draft, theme)
         self.installation = combo_box()
         self.folder = line_edit("/usr/local/pgsql/bin")
-        self.folder.setAccessibleName(plain(tr("&Folder of the programs:")))
+        self.folder.setAccessibleName(plain(tr("Program &folder:")))
         label = tr("All &server settings and their reasons:")
         self.table = TextTable(plain(label), "table")
         self.table.setFixedHeight(self.table.fontMetrics().lineSpacing() * _LINES * 3 // 2)
@@ -77,9 +77,9 @@ class PostgresPage(Page):
         choice = FIELDS[_INSTALLATION].label
         self.fields = {_INSTALLATION: Field(theme, choice, self.installation, _INSTALLATION)}
         self.bind(Form(theme, (_PRESET, SETTINGS, _CHECKSUMS)))
-        self._folder_field = Field(theme, tr("&Folder of the programs:"), self.folder, _INSTALLATION)
+        self._folder_field = Field(theme, tr("Program &folder:"), self.folder, _INSTALLATION)
         self._table_field = Field(theme, label, self.table, "table")
-        about = tr("Detects damaged pages on reading. Default since PostgreSQL 18.")
+        about = tr("Detects damaged pages when they are read. Default since PostgreSQL 18.")
         self.fields[_CHECKSUMS].set_note(about)
         choices = Columns((self.fields[_INSTALLATION], self.fields[_PRESET]), 36)
         for widget in (

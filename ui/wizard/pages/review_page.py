@@ -74,7 +74,7 @@ class Disturbances(QWidget):
     def look(self, resolved: ResolvedCampaign) -> None:
         """Check the machine in the background; takes about a second per configuration."""
         self.stop()
-        self._show_texts("", tr("Looking …"))
+        self._show_texts("", tr("Checking …"))
         library = str(self.library) if self.library is not None and self.library.is_dir() else None
         self._op = BackgroundOp(
             lambda: (find_other_campaign(), find_disturbances(resolved, library)), self._show, self._fail
@@ -101,7 +101,7 @@ class Disturbances(QWidget):
     def _show_texts(self, warnings: str, notes: str, other: str = "") -> None:
         may_choose = may_measure_beside()
         if other and not may_choose:
-            other = tr("{sentence} Yours starts when it has ended.").format(sentence=other)
+            other = tr("{sentence} Yours starts when that campaign has ended.").format(sentence=other)
         for text, label in ((other, self.other), (warnings, self.warnings), (notes, self.notes)):
             label.setText(text)
             label.setVisible(bool(text))
@@ -151,10 +151,10 @@ class ReviewPage(Page):
         describe_button(self.trust, TRUST_FIELD)
         sentence = tr(
             "Settings or scripts of this campaign can run programs on this machine. Trust them only if you "
-            "know where they come from; after any change you are asked again."
+            "know where they come from; pgFooting asks again after any change."
         )
         warning = Text(theme, sentence, role="warning")
-        listed_too = Field(theme, tr("What it &may do:"), self.asked, TRUST_FIELD)
+        listed_too = Field(theme, tr("Per&missions:"), self.asked, TRUST_FIELD)
         self._trusting = Section(
             theme, tr("This campaign can run programs"), [warning, listed_too, self.trust]
         )
@@ -336,7 +336,7 @@ class ReviewPage(Page):
         self.effect.setText("\n".join(review.effect))
         self.written.setText(" ".join(review.written))
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)
-        nothing = tr("Nothing else is changed or removed.")
+        nothing = tr("Nothing else is removed.")
         if self.draft.parts.on_disks():
             sentence = tr(
                 "Afterwards the disks are released: pgFooting's partitions and signatures are wiped, and "

@@ -93,7 +93,7 @@ class RecipeChooser(QWidget):
         self.remarks.setVisible(bool(text))
         steps = choice.steps if choice is not None else ()
         numbered = [f"{at}. {step}" for at, step in enumerate(steps, 1)]
-        self.steps.setText("\n".join([tr("For this recipe the server's owner has to prepare:"), *numbered]))
+        self.steps.setText("\n".join([tr("The server's owner must do this first:"), *numbered]))
         self.steps.setVisible(bool(steps))
         self.use.setAccessibleDescription(choice.obstacle if choice is not None else "")
 
@@ -125,23 +125,23 @@ _PATH: Final = "target.folder.path"
 _PLACES: Final = {
     Place.FOLDER: (
         tr("A &folder on this machine"),
-        tr("Uses the existing filesystem and disks. Nothing is formatted, no root needed."),
+        tr("Uses the existing filesystem and disks, formats nothing and needs no root."),
         "folder",
     ),
     Place.MEMORY: (
         tr("&Memory"),
-        tr("The upper bound for any storage. Shows how much the storage costs you."),
+        tr("An upper bound for any storage. Shows how much throughput storage costs."),
         "memory",
     ),
     Place.DISKS: (
         tr("&Spare disks, formatted by pgFooting"),
-        tr("Erased, formatted for each run and released afterwards. Needs authorisation."),
+        tr("Erases the disks, formats them for each run and releases them afterwards. Needs authorisation."),
         "spare",
     ),
     Place.SERVER: (
         tr("An &existing PostgreSQL server, local or remote"),
         tr(
-            "pgFooting creates, loads, measures and drops one database; nothing else is touched. You "
+            "pgFooting creates, loads, measures and drops one database and changes no other data. You "
             "review what it finds on the server and type its name to confirm."
         ),
         "server",
@@ -203,7 +203,7 @@ class WherePage(Page):
     def _state(self, place: Place, *, ticked: bool) -> str:
         """Return the known facts about a place: its path and free space."""
         if place is Place.SERVER:
-            return tr("Checked on the last page.") if ticked else ""
+            return tr("pgFooting checks it on the last page.") if ticked else ""
         environment = self.draft.environment
         if environment is None:
             return tr("Checking this machine …")

@@ -99,7 +99,7 @@ class PhasesEditor(QWidget):
         self._phases = self._parts.phases
         self._filling = False
         self.words = Text(theme, role="muted")
-        self.table = TextTable(tr("Phases of the run"), PHASES, selects=True, most=_ROWS)
+        self.table = TextTable(tr("Run phases"), PHASES, selects=True, most=_ROWS)
         self.table.verticalHeader().show()  # messages name phases by number
         self.table.setShowGrid(True)
         self.add = push_button(tr("Add a phase"), PHASES)
@@ -349,7 +349,7 @@ class _ScriptRow(QWidget):
         super().__init__()
         self._script = script
         self.kind = combo_box()
-        self.kind.addItem(tr("Own file"), _FILE)
+        self.kind.addItem(tr("Your own file"), _FILE)
         for name in builtin_names():
             self.kind.addItem(name, name)
         self.kind.setCurrentIndex(max(0, self.kind.findData(script.builtin)))
@@ -419,16 +419,16 @@ _SIZE: Final = "workload.size"
 _LENGTH: Final = "workload.duration"
 
 _MEANINGS: Final = {
-    BuiltinScript.TPCB_LIKE.value: tr("Three updates and an insert per transaction: commit-heavy."),
+    BuiltinScript.TPCB_LIKE.value: tr("Three updates, a select and an insert per transaction: commit-heavy."),
     BuiltinScript.SIMPLE_UPDATE.value: tr("Like TPC-B, without the two small, contended tables."),
-    BuiltinScript.SELECT_ONLY.value: tr("Reads one row by its key; writes nothing."),
-    OWN_SCRIPTS: tr("Files for pgbench, one or several with weights."),
+    BuiltinScript.SELECT_ONLY.value: tr("Reads one row by its key; changes none."),
+    OWN_SCRIPTS: tr("One or several pgbench scripts with weights."),
 }
 _LABELS: Final = {
     BuiltinScript.TPCB_LIKE.value: tr("&TPC-B-like"),
     BuiltinScript.SIMPLE_UPDATE.value: tr("Simple &update"),
     BuiltinScript.SELECT_ONLY.value: tr("Select &only"),
-    OWN_SCRIPTS: tr("Own scripts or a mi&x"),
+    OWN_SCRIPTS: tr("My scripts or a mi&x"),
 }
 _SIZES: Final = (
     Entry(tr("Small"), _SIZE, DataSize.SMALL),
@@ -455,11 +455,11 @@ _FITS_TIMES: Final = 2
 _DESIGN_NOTES: Final = {
     Design.FIXED: tr("Fixed: use this for results you publish or when you need every pairwise difference."),
     Design.SEQUENTIAL: tr(
-        "Sequential: finds the fastest in less time. From round three on, configurations unlikely "
+        "Sequential: usually finds the fastest in less time. From round three on, configurations unlikely "
         "to win are dropped, so less is known about them."
     ),
 }
-_ROUNDS: Final = tr("Rounds, at most (re&peats):")
+_ROUNDS: Final = tr("Maximum rounds (re&peats):")
 
 
 class WorkloadPage(Page):
@@ -475,7 +475,7 @@ class WorkloadPage(Page):
         self.group = QButtonGroup(self)
         self.script_buttons: dict[str, QRadioButton] = {}
         self._choices = [self._script_choice(script) for script in _LABELS]
-        self.data_size = Alternatives(_SIZES, titled(tr("size of the data")), _SIZE)
+        self.data_size = Alternatives(_SIZES, titled(tr("data size")), _SIZE)
         self.length = Alternatives(_LENGTHS, titled(tr("measured time")), _LENGTH)
         self.phases = PhasesEditor(theme)
         for key, each in ((_SIZE, self.data_size), (_LENGTH, self.length)):
@@ -599,7 +599,7 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     )
     sentences = [f"{note}."]
     if 0 < _FITS_TIMES * scale.data_bytes <= memory_bytes:
-        fits = tr("The data fits in RAM {times} times over, so reads come from memory, not from storage.")
+        fits = tr("The data fits in RAM {times} times over, so reads come mostly from memory, not storage.")
         sentences.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
         waits = tr("scale factor lower than number of clients: they wait for each other's row locks")

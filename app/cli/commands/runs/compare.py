@@ -67,9 +67,9 @@ def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -
     for name, given in (("--again", arguments.again), ("--baseline", arguments.baseline)):
         if given:
             message = tr("{option} cannot be used with --worse-than.").format(option=name)
-            raise UsageError(message, hint=tr("The first folder is always the base."))
+            raise UsageError(message, hint=tr("The first folder is always the baseline."))
     if len(sides) != 2:
-        message = tr("--worse-than needs two folders, the base and the new side; these are {count}.")
+        message = tr("--worse-than needs two folders, the baseline and the new side; you gave {count}.")
         hint = tr("A folder means all runs in it and in its subfolders.")
         raise UsageError(message.format(count=len(sides)), hint=hint)
     common = set(map(Path.resolve, sides[0])) & set(map(Path.resolve, sides[1]))
@@ -97,7 +97,7 @@ def print_gate(
     print_table(console, GATE_COLUMNS, gate.configurations)
     console.print()
     print_sentence(console, GATE_EXPLANATION)
-    print_sentence(console, tr("Altogether: {verdict}.").format(verdict=GATE_WORDS[gate.verdict]))
+    print_sentence(console, tr("Overall: {verdict}.").format(verdict=GATE_WORDS[gate.verdict]))
     return GATE_STATUS[gate.verdict]
 
 
@@ -123,7 +123,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         check_gate(arguments, sides)
     paths = list(dict.fromkeys(path for side in sides for path in side))
     if len(paths) < 2:
-        message = tr("A comparison needs at least two runs; this is only one.")
+        message = tr("A comparison needs at least two runs, but only one was given.")
         raise UsageError(message, hint=tr("You can pass a folder to use all runs in it."))
     left_out: list[str] = []
     facts = with_readable(
@@ -132,7 +132,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         print_left_out(sentence)
     if len(facts) < 2:
-        raise RunFileError(tr("A comparison needs at least two runs; this is only one."))
+        raise RunFileError(tr("A comparison needs at least two runs, but only one was given."))
     comparison = compare_runs(
         facts,
         effect=arguments.effect / 100,
@@ -168,7 +168,7 @@ def _asked(condition: str) -> PropertyRole | None:
     found = next((each for each in ASKABLE if each == condition), None)
     if found is None:
         message = tr("“{name}” is not a condition whose levels can be compared.").format(name=condition)
-        raise UsageError(message, hint=tr("There are: {names}.").format(names=", ".join(ASKABLE)))
+        raise UsageError(message, hint=tr("Known: {names}.").format(names=", ".join(ASKABLE)))
     return found
 
 
@@ -179,7 +179,7 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
     check_output(path, replace=None)
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
-    sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path!q}")
+    sentence = tr("Wrote “{name}” ({count} runs) to {path}. To start it: {command} run {path!q}")
     message = sentence.format(
         name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED
     )
@@ -191,12 +191,12 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
     if baseline and baseline not in names:
         message = tr("None of these runs has the configuration “{name}”.").format(name=baseline)
         guess = did_you_mean(baseline, names)
-        hint = guess or tr("There are: {names}.").format(names=", ".join(names))
+        hint = guess or tr("Known: {names}.").format(names=", ".join(names))
         raise UsageError(message, hint=hint)
     if baseline and all(part.groups[0].name != baseline for part in comparison.parts):
         message = tr("“{name}” is NOT DURABLE, so it is not ranked and cannot be the baseline.")
         ranked = [row.group.name for row in comparison.ranked]
-        hint = tr("There are: {names}.").format(names=", ".join(ranked))
+        hint = tr("Known: {names}.").format(names=", ".join(ranked))
         raise UsageError(message.format(name=baseline), hint=hint)
 
 
@@ -309,7 +309,7 @@ def _title(console: Console, text: str) -> None:
 
 
 def _print_differences(comparison: RunComparison, console: Console) -> None:
-    _title(console, tr("What differs"))
+    _title(console, tr("Differences"))
     found = what_differs([run.facts for run in comparison.runs])
     if not found.differences:
         print_sentence(console, describe_sameness(found))

@@ -74,7 +74,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         message = tr("The ending of {path} must be one of: {known}.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
             message = tr("{path} is a folder; name a file in it that ends with {known}.")
-        hint = tr("A text (.txt) gives the winning setup; use `pgfooting export` for pictures and tables.")
+        hint = tr("A .txt file has the winning setup; use `pgfooting export` for pictures and tables.")
         raise UsageError(message.format(path=output, known=".pdf, .html, .txt"), hint=hint)
     check_output(output, replace=arguments.force)
     return paint(named_paths(arguments), arguments)

@@ -343,7 +343,7 @@ def figure_text(value: float) -> str:
 def _show_workload_phases(run: RunFile, console: Console) -> None:
     figures = read_phase_figures(run)
     if figures:
-        _section(console, tr("Phases of the run"))
+        _section(console, tr("Run phases"))
         print_table(console, PHASE_COLUMNS, figures)
 
 
@@ -425,7 +425,7 @@ def _length(run: RunMetadata) -> str:
         return format_duration(seconds)
     if count is None:
         return ""
-    return trn("{count} transaction a client", "{count} transactions a client", count).format(count=count)
+    return trn("{count} transaction per client", "{count} transactions per client", count).format(count=count)
 
 
 def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
@@ -440,7 +440,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("Devices counted"), counted_devices(environment)),
         (titled(tr("server")), _server(run)),
         (tr("Settings"), _settings(run)),
-        (tr("By the filesystem"), _by_filesystem(run)),
+        (tr("Settings for the filesystem"), _by_filesystem(run)),
         (tr("Workload"), _workload(run)),
         (titled(tr("scale")), _scale(run)),
         (tr("Rows"), _rows(run)),

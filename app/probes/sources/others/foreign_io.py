@@ -361,7 +361,7 @@ class PoolScanProbe(Probe):
     """A scrub or resilver of the pools below data and WAL, reported like maintenance programs."""
 
     id = "pool-scan"
-    label = tr("Scrub of ZFS pools")
+    label = tr("ZFS pool scrub")
     blocking = True
 
     def __init__(

@@ -37,7 +37,7 @@ def several(name: str, tps: float, count: int = 3, **more: object) -> list[Trial
 
 def test_three_configurations_fastest(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *several("btrfs", 700))
-    assert find_answer(found).sentence.startswith("Fastest: xfs; each of the other 2 is significantly slower")
+    assert find_answer(found).sentence.startswith("Fastest: xfs. Each of the other 2 is significantly slower")
     assert [row.name for row in by_speed(found)] == ["xfs", "ext4", "btrfs"]
     assert len(find_answer(found).verdicts) == 2
 
@@ -95,7 +95,7 @@ def test_not_durable_listed_last(tmp_path: Path) -> None:
     assert find_answer(found).sentence.startswith("xfs is 20 % faster than ext4 (20 %, 3 runs each)")
     (result,) = find_answer(found).verdicts
     assert result.startswith("nobarrier is 5.0 times as fast as ext4")
-    assert "but it is NOT DURABLE, so it is not ranked. This is what durability costs" in result
+    assert "but it is NOT DURABLE, so it is not ranked. This is the cost of durability" in result
 
 
 LOST = ((NOT_DURABLE, "the data is in memory"),)
@@ -107,7 +107,7 @@ def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("folder", 1000), *memory)
     sentence = find_answer(found).sentence
     assert sentence.startswith("memory is 82 % faster than folder (95 % CI")
-    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked. This is what the storage costs.")
+    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked. This is the cost of the storage.")
     assert find_answer(found).verdicts == ()
 
 
@@ -115,7 +115,7 @@ def test_unranked_without_a_verdict_says_why(tmp_path: Path) -> None:
     memory = several("memory", 1820, 2, marks=LOST, more=IN_MEMORY)
     sentence = find_answer(compared(tmp_path, *several("folder", 1000, 2), *memory)).sentence
     assert sentence.startswith("memory measured 82 % faster than folder (2 runs each), but it is NOT DURABLE")
-    assert sentence.endswith("This is what the storage costs. No verdict: a verdict needs 3 runs of each.")
+    assert sentence.endswith("This is the cost of the storage. No verdict: a verdict needs 3 runs of each.")
 
 
 def test_slower_unranked_claims_no_cost(tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def kernels_of(scale: str, *kernels: str) -> list[RunFacts]:
 @pytest.mark.parametrize(
     ("second", "expected"),
     [
-        ((), "Not the same for all runs: Machine: kernel (6.1, 6.12)."),
-        (("6.1", "6.12"), "Not the same for all runs: Machine: kernel (6.1, 6.12)."),
-        (("6.1", "6.1"), "scale 2: Not the same for all runs: Machine: kernel (6.1, 6.12)."),
+        ((), "Not the same for all runs: Machine, kernel (6.1, 6.12)."),
+        (("6.1", "6.12"), "Not the same for all runs: Machine, kernel (6.1, 6.12)."),
+        (("6.1", "6.1"), "scale 2: Not the same for all runs: Machine, kernel (6.1, 6.12)."),
     ],
 )
 def test_warning_of_one_condition_names_it(second: tuple[str, ...], expected: str) -> None:
@@ -192,7 +192,7 @@ def with_values(found: RunComparison, figure: str, values: Mapping[str, Sequence
 
 
 def test_question_answered_by_its_figures(tmp_path: Path) -> None:
-    more = asked("Does compressing the WAL pay?", "wal_bytes", "tps")
+    more = asked("Does compressing the WAL pay off?", "wal_bytes", "tps")
     found = compared(tmp_path, *several("off", 1000, more=more), *several("lz4", 1001, more=more))
     bytes_per = {"off": (5000.0, 5010.0, 4990.0), "lz4": (1800.0, 1805.0, 1796.0)}
     found = with_values(found, "wal_bytes", bytes_per)
@@ -200,7 +200,7 @@ def test_question_answered_by_its_figures(tmp_path: Path) -> None:
     said = comparison_as_json(found)
     assert (said["question"], said["answered_by"]) == (more["question"], more["figures"])
     assert said["answers"] == [first, second]
-    assert first.startswith("Does compressing the WAL pay? WAL / tx: off 4.88 KiB; lz4 1.76")
+    assert first.startswith("Does compressing the WAL pay off? WAL / tx: off 4.88 KiB; lz4 1.76")
     assert " KiB (-64 %, " in first
     assert second.startswith("lz4 is 0.10 % faster than off")
 

@@ -47,13 +47,13 @@ def fastest_sentence(runs: list[RunFacts]) -> str:
 
 def test_names_configurations_indistinguishable_from_fastest() -> None:
     assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
-        "Fastest: xfs; not significantly slower: zfs (with 95 % confidence)."
+        "Fastest: xfs. Not significantly slower: zfs (with 95 % confidence)."
     )
 
 
 def test_single_fastest() -> None:
     assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
-        "Fastest: xfs; each of the other 2 is significantly slower (with 95 % confidence)."
+        "Fastest: xfs. Each of the other 2 is significantly slower (with 95 % confidence)."
     )
 
 
@@ -81,7 +81,7 @@ def test_too_few_runs_other_campaigns_not_compared() -> None:
         *repeated({"f2fs": 2000}, count=2),
         *repeated({"zfs": 3000}, campaign="two"),
     ]
-    assert "; not compared: f2fs, zfs (with" in fastest_sentence(runs)
+    assert ". Not compared: f2fs, zfs (with" in fastest_sentence(runs)
 
 
 def test_not_durable_excluded_unsafe_marked() -> None:
@@ -91,7 +91,7 @@ def test_not_durable_excluded_unsafe_marked() -> None:
         *repeated({"zfs": 1300}, marks=((UNSAFE, "traded"),)),
     ]
     assert fastest_sentence(runs).startswith(
-        "Fastest: zfs (UNSAFE); each of the other 3 is significantly slower"
+        "Fastest: zfs (UNSAFE). Each of the other 3 is significantly slower"
     )
     assert "f2fs" not in fastest_sentence(runs)
 
@@ -110,7 +110,7 @@ def test_disturbed_configurations_are_not_compared(disturbed: str) -> None:
     if disturbed == "ext4":  # nothing is compared with the first then
         assert sentence == ""
     else:
-        assert "; not compared: xfs" in sentence
+        assert ". Not compared: xfs" in sentence
 
 
 def test_the_json_names_them() -> None:

@@ -95,7 +95,7 @@ def test_destination_cannot_be_an_option(host: str) -> None:
     [
         (
             "me@db1: Permission denied (publickey,password).",
-            "it accepts none of the keys that ssh can use without a prompt",
+            "accepts none of the keys that ssh can use without a prompt",
         ),
         (
             "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.",

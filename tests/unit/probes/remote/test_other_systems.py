@@ -109,7 +109,7 @@ def test_dumpfs_ufs_without_size_and_device() -> None:
     assert facts.reported["made_with"].startswith("newfs -O 2 -U -a 4 -b 32768 -d 32768")
     assert facts.reported["made_with"].endswith("-m 8 -o time")
     rows = dict(machine_rows(facts))
-    assert rows["It was made with"] == facts.reported["made_with"]
+    assert rows["Created with"] == facts.reported["made_with"]
     assert _facts_of("/", dumpfs=["newfs"]).reported == {}
     assert _facts_of("/", dumpfs=["dumpfs: /dev/da0p2: could not read superblock"]).reported == {}
 
@@ -119,8 +119,8 @@ def test_hammer2_compression_and_checks_compared() -> None:
     assert facts.reported == {"compression": "lz4:default", "check": "xxhash64"}
     assert compression_in_effect(facts) == "compression=lz4:default"
     named = {each.name: each.value for each in properties_of(RunMetadata(), facts)}
-    assert named["filesystem compresses with"] == "lz4:default"
-    assert named["filesystem checks with"] == "xxhash64"
+    assert named["filesystem compression"] == "lz4:default"
+    assert named["filesystem checksums"] == "xxhash64"
     heading, row = lines("dragonfly-hammer2-stat.txt")
     for comp in ("none:default", "autozero:default"):
         other = _facts_of("/pg", **{"hammer2-stat": [heading, row.replace("lz4:default", comp)]})
@@ -168,6 +168,6 @@ def test_machine_rows_name_unknowns() -> None:
     assert rows["Machine"].endswith("4 CPUs, 3.96 GiB")
     assert rows["Filesystem"] == "ufs local,soft-updates"
     assert rows["Disks"] == "not known"
-    assert rows["Read over"] == "ssh, FreeBSD, not tried on a real system"
+    assert rows["Read via"] == "ssh, FreeBSD, not tried on a real system"
     refused = machine_rows(read_environment_facts({"reached": {"over": "ssh", "unreadable": "it refused"}}))
     assert refused == (("Machine", "ssh, failed: it refused"),)

@@ -74,7 +74,7 @@ def test_seconds_come_over_ssh(ssh_server: SshServer) -> None:
         ({"HostName": "no-such-host.invalid"}, "Could not resolve hostname"),
         (
             {"IdentityFile": "{folder}/stranger"},
-            "it accepts none of the keys that ssh can use without a prompt",
+            "accepts none of the keys that ssh can use without a prompt",
         ),
         ({"UserKnownHostsFile": "/dev/null"}, "The host key of"),
         ({"Port": "1"}, "Connection refused"),
@@ -111,7 +111,7 @@ def test_port_without_ssh(ssh_server: SshServer) -> None:
 
 def test_missing_shell_and_endless_output(ssh_server: SshServer) -> None:
     line = (ssh_server.folder / "key.pub").read_text()
-    for command, words in (("exit 0", "ended"), ("yes", "sends more than any valid answer")):
+    for command, words in (("exit 0", "ended"), ("yes", "more data than any valid answer")):
         (ssh_server.folder / "authorized").write_text(f'command="{command}" {line}')
         assert words in refusal(ssh_server.destination)
     (ssh_server.folder / "authorized").write_text(f'command="echo motd; exec sh" {line}')
