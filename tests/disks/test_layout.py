@@ -80,7 +80,7 @@ def need(spec: FilesystemSpec) -> None:
     ("spec", "level", "preset"),
     [pytest.param(*case, id=f"{case[0].id}-{case[1].value}-{case[2].id}") for case in cases()],
 )
-def test_a_layout_is_made_and_unmade_twice(
+def test_a_layout_is_made_and_unmade(
     make_loop: MakeLoop,
     folder: Path,
     spare: SpareDisks,
@@ -94,7 +94,8 @@ def test_a_layout_is_made_and_unmade_twice(
     before = fill(other)
     plan = StoragePlan(Group(identities(spare, nodes), level, spec.id, tuple(preset.options.items())))
     is_refused = bool(preset_problems(spec, preset, RUNNING))
-    for _ in range(2):
+    # What a second time finds depends on what was left, not on the options of a preset.
+    for _ in range(2 if is_refused or preset is spec.presets[0] else 1):
         if is_refused:
             with pytest.raises(StorageError, match="^mount ") as caught:
                 make_and_unmake(plan, nodes, folder, spare)
