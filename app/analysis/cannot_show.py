@@ -47,8 +47,8 @@ def bursting(environment: EnvironmentFacts, service: str = "") -> str:
 def burst_sentence(what: str) -> str:
     """Return the reason of the mark, for the names from `bursting`."""
     words = tr(
-        "{what} may have burst credit, which neither the device nor SQL shows. A short run may be faster "
-        "than sustained use"
+        "{what} may have burst credits, which are visible neither on the device nor through SQL. A short "
+        "run may be faster than sustained use"
     )
     return words.format(what=what)
 
@@ -199,7 +199,7 @@ def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
     ssds = tuple(_ssds(facts))
     if not ssds:
         return ""
-    parts = [tr("the data on its SSD was freshly written")]
+    parts = [tr("the data on the SSD was freshly written")]
     data = plan.data
     size = min((disk.size_bytes for disk in data.disks), default=0)
     part = data.partition_bytes
@@ -263,7 +263,7 @@ def _burst_credit(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     what = bursting(environment, service)
     if not what:
         return ""
-    words = tr("the speed of {what} after any burst credit is used up (it may have none)")
+    words = tr("the speed of {what} after any burst credits are used up (there may be none)")
     return words.format(what=what)
 
 

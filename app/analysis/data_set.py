@@ -181,7 +181,7 @@ def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
     if not 0 < major < FIRST_THAT_ALLOCATES:
         yield tr(
             "PostgreSQL 16 and later extend files with posix_fallocate, and btrfs never compresses such "
-            "files. If the server has the setting file_extend_method, write_zeros avoids this."
+            "files. If the server has the setting file_extend_method, its value “write_zeros” avoids this."
         )
     if effect.startswith(_GUESSING) and ratio is not None:
         yield tr(

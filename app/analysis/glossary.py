@@ -194,7 +194,7 @@ _TERMS: Final = (
         ("shares", "late", "skipped"),
     ),
     GlossaryTerm(
-        titled(tr("compressible")),
+        titled(tr("compressibility")),
         tr("Compressibility of the loaded tables: size divided by size after zstd -3 over 128 KiB."),
         ("rows_ratio",),
     ),

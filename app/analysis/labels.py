@@ -50,7 +50,7 @@ MARK_WORDS: Final = {
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
     EXISTING_SERVER: tr("existing server"),
-    "burst-credit": tr("may have burst credit"),
+    "burst-credit": tr("may have burst credits"),
     "left-over": tr("disks not released"),
     "database-left": tr("database not removed"),
     "disk-failed": tr("disk failed"),

@@ -326,7 +326,7 @@ def build_parser() -> Parser:
             "condition). One of scale, clients, rate, caches, protocol, phases, duration, data or machine"
         ),
     )
-    for option, direction in (("--rows", tr("down")), ("--columns", tr("across"))):
+    for option, direction in (("--rows", tr("as rows")), ("--columns", tr("as columns"))):
         compare.add_argument(
             option,
             default="",
@@ -363,8 +363,8 @@ def build_parser() -> Parser:
         default=None,
         metavar="PERCENT",
         help=tr(
-            "gate: compare two folders, each with the runs of three or more campaigns. Exit status: 0, not "
-            "worse by more than this; 10, worse; 11, inconclusive"
+            "gate: compare two folders, each with the runs of three or more campaigns. Exit status 0 means "
+            "not worse by more than this, 10 worse, 11 inconclusive"
         ),
     )
     compare.add_argument("--details", action="store_true", help=tr("show all verdicts and all runs"))

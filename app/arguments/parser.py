@@ -294,6 +294,6 @@ def cut_s(text: str) -> float:
     """Return the seconds to exclude."""
     value = 0.0 if text == "none" else _number(text)
     if not 0 <= value < float("inf"):
-        sentence = tr("“{text}” is not a time; use seconds from 0 up, such as 30")
+        sentence = tr("“{text}” is not a duration; use seconds (0 or more), such as 30")
         raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value

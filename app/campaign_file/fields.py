@@ -138,9 +138,8 @@ CAMPAIGN_FIELDS: Final = (
         "repeats",
         IntKind(1, 1000),
         tr(
-            "Runs of each configuration, interleaved. A verdict needs three; default: 3, "
-            "or 5 with three or more configurations. Sequential design: at most this "
-            "many; default: 10."
+            "Interleaved runs of each configuration; a verdict needs three. Default: 3, or 5 with three or "
+            "more configurations. In a sequential design this is the maximum (default 10)."
         ),
         source="Kalibera & Jones, 2013",
         label=tr("Re&peats per configuration:"),
@@ -296,7 +295,7 @@ POSTGRESQL_FIELDS: Final = (
             "target. Your own settings override them."
         ),
         read_back=ReadBackBy.SERVER,
-        label=tr("S&ettings from:"),
+        label=tr("Pr&eset:"),
         choices={each.id: each.label for each in PRESETS.values()},
         source=_MANUAL.format(part="chapter 19"),
     ),
@@ -549,11 +548,11 @@ PHASE_FIELDS: Final = (
         "rate",
         RateKind(_RATES),
         tr(
-            "Target rate: a number, or a share of an earlier phase's TPS, such as 70 % of reads (the phase's "
-            "name)."
+            "Target rate: a number, or a share of an earlier phase's TPS, such as “70 % of reads” for the "
+            "phase “reads”."
         ),
         label=tr("Rate (TPS), or a share of an earlier phase:"),
-        placeholder=tr("as above, or 70 % of reads"),
+        placeholder=tr("as above, or 70 % of PHASE"),
     ),
     CampaignField(
         "maintenance",

@@ -51,7 +51,9 @@ class RateKind(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        sentence = tr('{number}, or a share of an earlier phase\'s TPS, such as "70 % of reads"')
+        sentence = tr(
+            '{number}, or a share of an earlier phase\'s TPS, such as "70 % of reads" for phase "reads"'
+        )
         return sentence.format(number=self.number.allowed)
 
     @override

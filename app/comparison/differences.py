@@ -160,7 +160,7 @@ def describe_sameness(found: Comparability) -> str:
             return tr("No known difference.")
         return tr("No known difference: these are repeats.")
     names = [f"{item.topic}: {item.name}" for item in found.not_known]
-    return tr("No known difference. Not known: {names}.").format(names=some(names, _MOST_NAMED))
+    return tr("No known difference, but unknown values: {names}.").format(names=some(names, _MOST_NAMED))
 
 
 def describe_values(difference: PropertyDifference, names: Sequence[str] = ()) -> str:

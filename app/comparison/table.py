@@ -204,7 +204,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     ),
     Column(
         ComparisonColumn.ROWS_RATIO,
-        titled(tr("compressible")),
+        titled(tr("compressibility")),
         lambda row: _ratio_cell(row.values("rows_ratio")),
         optional=6,
         figure="rows_ratio",

@@ -178,8 +178,8 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
         yield sentence.format(effects=names)
     if stated := list(dict.fromkeys(filter(None, rows))):
         sentence = tr(
-            "A filesystem compresses ({effects}). The loaded rows can be compressed {ratios} (zstd -3 over"
-            " 128 KiB); other data gives other results."
+            "A filesystem compresses ({effects}). The loaded rows compress {ratios} (zstd -3 over 128 KiB); "
+            "other data gives other results."
         )
         yield sentence.format(effects=names, ratios=", ".join(stated[:MOST_NAMED]))
 

@@ -159,7 +159,7 @@ _VERDICTS: Final = {
     "cancelled": (tr("The password prompt was cancelled."), ""),
     "no-account": (
         tr("The helper serves only users with an account on this machine."),
-        tr("In a container, use the machine's system bus as one of its own users, or run pgFooting outside."),
+        tr("In a container, use the ID of one of the host's users, or run pgFooting outside."),
     ),
     "unavailable": (
         tr("The helper got no answer from polkit, which decides who may erase disks."),
@@ -316,7 +316,7 @@ def error_of(name: str, text: str, user: str, *, met: bool = False) -> FootingEr
 
 
 def _foreign() -> NoHelperError:
-    message = tr("The helper on this machine has a different version from this program.")
+    message = tr("This program and the helper on this machine have different versions.")
     hint = tr("An administrator installs it with: sudo packaging/helper install")
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
@@ -343,13 +343,13 @@ def _not_let() -> NoHelperError:
 
 def _does_not_start() -> NoHelperError:
     message = tr("The helper is installed but does not start.")
-    hint = tr("See its journal (journalctl -u pgfooting-helper), and: sudo packaging/helper status")
+    hint = tr("Show its log with journalctl -u pgfooting-helper, its state with sudo packaging/helper status")
     return NoHelperError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 
 def _still_starts() -> HelperStartsError:
     message = tr("The helper did not start in the time that the system bus allows.")
-    hint = tr("Try again (it may be running). Otherwise see its journal: journalctl -u pgfooting-helper")
+    hint = tr("Try again, it may be running now. If not, see its log: journalctl -u pgfooting-helper")
     return HelperStartsError(f"{message} {NOTHING_TOUCHED}", hint=hint)
 
 

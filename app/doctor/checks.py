@@ -309,11 +309,11 @@ def helper_check() -> Check:
     except FootingError as error:
         message = error.message.removesuffix(NOTHING_TOUCHED).strip()
         return Check("disks", works=False, message=message, hint=error.hint)
-    message = tr("The helper {version} answers; pgfooting disks shows which disks are spare.")
+    message = tr("Helper {version} is running. “pgfooting disks” shows which disks are spare.")
     message = message.format(version=version.program)
     if not service_presence(POLKIT).there:
         sentence = tr(
-            "The helper {version} answers, but polkit is missing, so it cannot authorise any use of disks."
+            "Helper {version} is running, but polkit is missing, so it cannot authorise any use of disks."
         )
         hint = tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages="polkitd")
         return Check("disks", works=False, message=sentence.format(version=version.program), hint=hint)
@@ -368,8 +368,8 @@ def _install_lines(packages: Sequence[str]) -> Iterator[str]:
         yield tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages=" ".join(main))
     if others:
         hint = tr(
-            "ZFS on Debian: add contrib to main in the sources of apt, then sudo apt-get install "
-            "linux-headers-$(dpkg --print-architecture) {packages}"
+            "ZFS on Debian: add contrib to your apt sources, then sudo apt-get install linux-headers-$(dpkg "
+            "--print-architecture) {packages}"
         )
         yield hint.replace("{packages}", " ".join(dict.fromkeys(["zfs-dkms", *others])))
 
@@ -394,7 +394,7 @@ def _filesystem_check(spec: FilesystemSpec, support: Support, shared: Sequence[R
     reasons = filesystem_availability(spec, support).reasons
     if reasons:
         own = [each for each in reasons if each not in shared]
-        message = _messages(own) or tr("see {line}").format(line=_SHARED)
+        message = _messages(own) or tr("see the line “{line}”").format(line=_SHARED)
         return Check(spec.id, works=False, message=message, hint=_remedies(own))
     if not spec.levels:
         return Check(spec.id, works=True, message=tr("in memory"))

@@ -429,7 +429,7 @@ ZFS: Final = described(
             "block_size", tr("ZFS uses records of variable size instead: recordsize."), "zfsprops(7)"
         ),
         UnsupportedOption(
-            "data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"
+            "data", tr("ZFS has no journal of this kind; see “sync” and “logbias”."), "zfsprops(7)"
         ),
     ),
     kernel_threads=KernelThreads(

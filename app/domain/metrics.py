@@ -93,7 +93,7 @@ _IO_VIEW: Final = "pg_stat_io (16+), object <> 'wal'"
 
 _MEAN_TIME: Final = tr("{what}, mean time")
 _WRITTEN_BY: Final = tr("Buffers written by {process}")
-_BY_OTHERS: Final = tr("{what} on these disks by other processes, at least")
+_BY_OTHERS: Final = tr("{what} by other processes on these disks (lower bound)")
 
 
 def _in_data_files(what: str) -> str:
@@ -168,7 +168,7 @@ _CPU: Final = (
     Metric("process.cpu_system", tr("System CPU by program"), "cores", _PID),
     Metric(
         "process.pgbench_share",
-        tr("pgbench: share of its threads' CPU"),
+        tr("pgbench: CPU utilisation of its threads"),
         "%",
         tr("/proc/PID/stat; at 90 % pgbench itself is the bottleneck"),
         Direction.LOWER,

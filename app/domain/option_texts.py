@@ -396,8 +396,8 @@ BTRFS: Final = {
     "ssd": OptionText(
         tr("SSD allocation scheme"),
         tr(
-            "How btrfs finds free space: ssd uses larger areas, ssd_spread only wholly free ones. The "
-            "default depends on the disk type. Little effect since Linux 4.14."
+            "How btrfs finds free space: “ssd” uses larger areas, “ssd_spread” only wholly free ones. The "
+            "default depends on the disk type. It has little effect since Linux 4.14."
         ),
         "btrfs(5); Vondra 2016; Vondra 2022; tested",
         word="ssd, nossd",
@@ -561,15 +561,15 @@ ZFS: Final = {
     "logbias": OptionText(
         tr("Log bias"),
         tr(
-            "With latency, the log serves fsync, on log devices if any. With throughput, data goes to its "
-            "final place, which bypasses log devices and fragments."
+            "With “latency”, the log serves fsync, on log devices if any. With “throughput”, data goes to "
+            "its final place, which bypasses log devices and fragments."
         ),
         "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
     ),
     "sync": OptionText(
         tr("Synchronous writes"),
         tr(
-            "fsync waits for the disk (standard), or every write does (always). With disabled, nothing "
+            "fsync waits for the disk (standard), or every write does (always). With “disabled”, nothing "
             "waits: a crash can lose the last seconds of commits (about 5 s, or more)."
         ),
         "zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
@@ -578,8 +578,8 @@ ZFS: Final = {
     "redundant_metadata": OptionText(
         tr("Redundant metadata"),
         tr(
-            "Fewer extra copies mean fewer writes. One bad block can lose one record with all, about 1000 "
-            "records with most, a file with some, the dataset with none."
+            "Fewer extra copies mean fewer writes. One bad block can lose one record with “all”, about 1000 "
+            "records with “most”, a file with “some”, the dataset with “none”."
         ),
         "zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
         values=(
@@ -593,8 +593,8 @@ ZFS: Final = {
     "primarycache": OptionText(
         tr("ARC contents"),
         tr(
-            "PostgreSQL relies on the ARC behind shared_buffers. With metadata, every read beyond "
-            "shared_buffers goes to the disk; none is very slow."
+            "PostgreSQL relies on the ARC behind shared_buffers. With “metadata”, every read beyond "
+            "shared_buffers goes to the disk; “none” is very slow."
         ),
         "zfsprops(7); zfs docs; tested",
     ),
@@ -608,8 +608,8 @@ ZFS: Final = {
     "direct": OptionText(
         tr("Direct I/O"),
         tr(
-            "standard bypasses the ARC if PostgreSQL requests it (debug_io_direct), always whenever "
-            "possible, disabled never. Direct writes need records no larger than a page."
+            "“standard” bypasses the ARC if PostgreSQL requests it (debug_io_direct), “always” whenever "
+            "possible, “disabled” never. Direct writes need records no larger than a page."
         ),
         "zfsprops(7); release tags",
         since=_ZFS_2_3,
@@ -639,7 +639,7 @@ ZFS: Final = {
     ),
     "xattr": OptionText(
         tr("Extended attributes"),
-        tr("Where file attributes are stored. PostgreSQL sets none; if SELinux does, sa saves one I/O."),
+        tr("Where file attributes are stored. PostgreSQL sets none; if SELinux does, “sa” saves one I/O."),
         "zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
     ),
 }
@@ -655,8 +655,8 @@ F2FS: Final = {
     "fsync_mode": OptionText(
         tr("fsync mode"),
         tr(
-            "How much fsync guarantees: strict as much as ext4, XFS and btrfs (use it to compare), posix "
-            "less. nobarrier does not flush the disk's write cache."
+            "How much fsync guarantees: “strict” as much as ext4, XFS and btrfs (use it to compare), "
+            "“posix” less. “nobarrier” does not flush the disk's write cache."
         ),
         "f2fs.rst; tested",
         risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
@@ -664,7 +664,7 @@ F2FS: Final = {
     "mode": OptionText(
         tr("Write mode"),
         tr(
-            "How random writes reach the disk: adaptive may overwrite in place, lfs always appends and "
+            "How random writes reach the disk: “adaptive” may overwrite in place, “lfs” always appends and "
             "cleans more."
         ),
         "f2fs.rst; tested",
@@ -672,8 +672,8 @@ F2FS: Final = {
     "background_gc": OptionText(
         tr("Background garbage collection"),
         tr(
-            "When segments are cleaned, which competes with PostgreSQL: on while the disk is idle, sync "
-            "also synchronously, off only when space runs out."
+            "When segments are cleaned, which competes with PostgreSQL: “on” while the disk is idle, “sync” "
+            "also synchronously, “off” only when space runs out."
         ),
         "f2fs.rst; tested",
         risks=(("off", (Safety.DISTORTS,)),),
@@ -705,7 +705,7 @@ F2FS: Final = {
         tr("Allocation policy"),
         tr(
             "Where rewritten blocks go: mostly to new segments (default) or first to used ones (reuse). "
-            "Below about 16 GiB f2fs always uses reuse."
+            "Below about 16 GiB f2fs always uses “reuse”."
         ),
         "f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
     ),
@@ -732,7 +732,7 @@ F2FS: Final = {
     ),
     "errors": OptionText(
         tr("Error handling"),
-        tr("What happens when the disk fails: remount-ro ends the run, continue does not."),
+        tr("What happens when the disk fails: “remount-ro” ends the run, “continue” does not."),
         "f2fs.rst",
         risks=(("continue", (Safety.DISTORTS,)),),
         since=(Requirement(KERNEL, (6, 5)),),
@@ -778,8 +778,8 @@ TMPFS: Final = {
     "huge": OptionText(
         tr("Huge pages"),
         tr(
-            "Fewer, larger memory pages: less CPU, more memory. within_size uses them inside a file only, "
-            "advise on request."
+            "Fewer, larger memory pages: less CPU, more memory. “within_size” uses them where a whole one "
+            "fits in the file, “advise” only where a program requests them."
         ),
         "tmpfs.rst; tested",
     ),

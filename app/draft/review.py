@@ -397,7 +397,7 @@ def _turns_sentence(campaign: Campaign) -> str:
     names = ", ".join(order[:_LISTED_TURNS])
     more = " …" if len(order) > _LISTED_TURNS else ""
     if campaign.order is RunOrder.RANDOM:
-        sentence = tr("Order drawn with seed {seed}: {names}{more}")
+        sentence = tr("Random order (seed {seed}): {names}{more}")
         return sentence.format(seed=campaign.order_seed, names=names, more=more)
     return tr("Order: {names}{more}").format(names=names, more=more)
 

@@ -275,7 +275,7 @@ _left: Final[list[threading.Thread]] = []
 def _check_left() -> None:
     """Raise psycopg.OperationalError if there are too many abandoned threads."""
     if len([each for each in _left if each.is_alive()]) >= _MOST_LEFT:
-        raise psycopg.OperationalError(tr("too many earlier connections still wait for their servers"))
+        raise psycopg.OperationalError(tr("too many earlier connections are still waiting for their servers"))
 
 
 def _look_up(host: str, deadline: _Deadline) -> None:

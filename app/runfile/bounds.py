@@ -160,7 +160,7 @@ class BoundedConnection:
             text_left, steps_left = self._text_left, self._steps_left
             rows_left -= len(batch)
             if rows_left < 0:
-                raise TooMuchError(tr("its content is larger than the file"))
+                raise TooMuchError(tr("it claims to hold more data than fits in a file of its size"))
             yield batch
             if len(batch) < _BATCH_ROWS:
                 return
@@ -195,5 +195,5 @@ class BoundedConnection:
         """Called by Python's sqlite3 module for every text."""
         self._text_left -= len(raw)
         if self._text_left < 0:
-            raise TooMuchError(tr("its content is larger than the file"))
+            raise TooMuchError(tr("it claims to hold more data than fits in a file of its size"))
         return raw.decode()

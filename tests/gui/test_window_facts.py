@@ -81,7 +81,7 @@ def test_repeats_of_one_configuration_do_not_differ(panel: FactsPanel, tmp_path:
 
 def test_unknown_facts_not_claimed(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, *write_campaign(tmp_path)[::2])
-    assert "No known difference. Not known: Workload: " in text(panel)
+    assert "No known difference, but unknown values: Workload: " in text(panel)
     assert "these are repeats" not in text(panel)
 
 

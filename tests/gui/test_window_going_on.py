@@ -150,7 +150,7 @@ def test_library_opens_wizard_with_campaign_answers(
     window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
     assert menu["R&esume the campaign"].isEnabled()
-    assert menu["Measure the campaign aga&in"].isEnabled()
+    assert menu["Run the campaign aga&in"].isEnabled()
     menu["Run again with &changes …"].trigger()
     qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=PATIENCE_MS)
     assert window.campaigns.wizard is not None
@@ -166,7 +166,7 @@ def test_foreign_runs_cannot_continue(qtbot: QtBot, open_window: OpenWindow, ben
     (bench.folder / CAMPAIGN_NAME).unlink()
     window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
-    for text in ("R&esume the campaign", "Measure the campaign aga&in", "Run again with &changes …"):
+    for text in ("R&esume the campaign", "Run the campaign aga&in", "Run again with &changes …"):
         assert not menu[text].isEnabled()
 
 

@@ -1021,7 +1021,7 @@ def test_copy_on_disks_with_its_own_filesystem(open_wizard: OpenWizard) -> None:
     made.options.search.clear()
     assert isinstance(nodatacow, QCheckBox)
     nodatacow.click()
-    assert "UNSAFE: Data has no checksums" in made.unsafe.text()
+    assert "UNSAFE: The filesystem has no data checksums" in made.unsafe.text()
     assert "nodatacow" in made.unsafe.text()
     made.options.clear.click()
     copied = draft.parts.chosen()[-1].made

@@ -197,7 +197,7 @@ def test_changed_options_visible_and_named(
 ) -> None:
     page = open_page()
     barrier, commit = page.editors["barrier"], page.editors["commit"]
-    assert page.chosen.text() == "All options have the defaults of tools and kernel."
+    assert page.chosen.text() == "All options are at their defaults (tools and kernel)."
     assert not barrier.control.font().bold()
     assert isinstance(barrier.control, QCheckBox)
     assert barrier.word.text() == "off: nobarrier"
@@ -220,7 +220,7 @@ def test_changed_options_visible_and_named(
     assert found(page) == ["barrier", "commit"], "nothing moves away under the mouse"
     page.options.only_chosen.click()
     page.options.clear.click()
-    assert page.chosen.text() == "All options have the defaults of tools and kernel."
+    assert page.chosen.text() == "All options are at their defaults (tools and kernel)."
     assert not barrier.control.font().bold()
 
 

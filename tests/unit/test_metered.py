@@ -153,7 +153,7 @@ with false_server(endless_scram) as server:
             print(error)
 sys.exit(7)
 """
-BUSY = "too many earlier connections still wait for their servers"
+BUSY = "too many earlier connections are still waiting for their servers"
 
 
 @pytest.mark.long

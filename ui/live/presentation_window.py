@@ -143,7 +143,7 @@ _SHARE_OF_HEIGHT: Final = 0.075
 
 KEYS: Final = tr("B restart   D light, dark, projector   H keys   Esc end")
 HINT: Final = (
-    tr("→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C the one before")  # noqa: RUF001
+    tr("→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C previous")  # noqa: RUF001
     + f"   {KEYS}"
 )
 

@@ -358,7 +358,7 @@ _SAID_EVERY_S: Final = 10.0
 HINT: Final = (
     tr(
         "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   "  # noqa: RUF001
-        "C next checkpoint   Shift: the one before"
+        "C next checkpoint   Shift+S, Shift+C previous"
     )
     + f"   {KEYS}"
 )

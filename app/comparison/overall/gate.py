@@ -43,8 +43,8 @@ GATE_WORDS: Final = {
 }
 
 GATE_EXPLANATION: Final = tr(
-    "Each campaign counts once, by the mean of its runs. Worse or not worse: the change is beyond or within "
-    "the limit with 95 % confidence. Anything else is inconclusive."
+    "Each campaign counts once, by its mean. Worse: the loss exceeds the limit (95 % confidence). Not "
+    "worse: it does not (95 % confidence). Anything else is inconclusive."
 )
 
 

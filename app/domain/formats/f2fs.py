@@ -43,8 +43,8 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         Action.REFUSE,
         ("gc_merge", "background_gc"),
         lambda it: it.value("gc_merge") is True and it.value("background_gc") == "off",
-        tr("gc_merge uses the background garbage collection thread, which background_gc = off disables."),
-        "f2fs.rst; tested (accepted by Linux 6.1 without effect)",
+        tr("gc_merge starts the background garbage collection thread, so background_gc = off has no effect."),
+        "fs/f2fs/super.c; tested (accepted by Linux 6.1 without effect)",
     ),
 )
 

@@ -116,7 +116,7 @@ SPARE: Final[Mapping[str, str]] = {
     "size-zero": "size 0",
     "size-at-least": tr("{size}, at least {minimum}"),
     "too-small": tr("It is too small."),
-    "make-writable": tr("If only the kernel marks it as read-only: blockdev --setrw {path!q}"),
+    "make-writable": tr("If it was set read-only in software: blockdev --setrw {path!q}"),
     "read-only": tr("It is read-only."),
     "ro-is-1": "ro is 1",
     "removable": tr("Its medium is removable."),
@@ -404,7 +404,7 @@ STORAGE: Final[Mapping[str, str]] = {
     # helper/session/session.py
     "helper-refused-by-kernel": tr("The helper could not continue: {reason}."),
     "helper-try-again": tr("The disks remain refused. Fix the cause, then release them again."),
-    "helper-mistake": tr("The helper failed; its journal has the details."),
+    "helper-mistake": tr("The helper failed. Its log has the details: journalctl -u pgfooting-helper"),
     # helper/session/inspection.py
     "not-read-to-end": tr("It cannot be read completely."),
     "written-while-read": tr("It was written to while it was read."),
@@ -594,7 +594,7 @@ def _restored(code: str, values: Mapping[str, Value]) -> str:
         return Message(code, {name: _as_read(each) for name, each in values.items()})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         text = ", ".join(f"{name}: {each}" for name, each in values.items() if not isinstance(each, tuple))
-        return tr("“{code}” ({values}), a message of another version of pgFooting").format(
+        return tr("“{code}” ({values}), a message from another version of pgFooting").format(
             code=code, values=text
         )
 

@@ -81,7 +81,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         lambda it: (
             it.is_off("fsync") and (_not_durable(it) or it.zfs_log_disks > 0) and bool(it.filesystem.levels)
         ),
-        tr("With fsync=off the server never requests durability, so this option has no effect."),
+        tr("With fsync=off the server never requests durability, so this option has hardly any effect."),
         "manual 19.5.1",
     ),
     ConflictRule(
@@ -90,8 +90,8 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         ("fsync",),
         lambda it: it.is_off("fsync") and bool(it.filesystem.levels),
         tr(
-            "With fsync=off all filesystems look alike: the result does not show how they make commits "
-            "durable."
+            "With fsync=off no filesystem has to make commits durable: the result does not show what that "
+            "costs."
         ),
         "manual 19.5.1",
     ),

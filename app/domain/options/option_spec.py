@@ -117,7 +117,7 @@ _SAFETY_WORDS: Final = {
     ),
     Safety.NO_CHECKSUMS: (
         tr("no checksums"),
-        tr("Data has no checksums: wrong data from a disk is not detected and not repaired."),
+        tr("The filesystem has no data checksums: it neither detects nor repairs wrong data from a disk."),
     ),
     Safety.TORN_PAGES: (
         tr("torn pages"),
@@ -272,8 +272,8 @@ _WORDS: Final = {
     (Level.STRIPE, Assembler.ZFS): tr("Records are spread over all disks; if one fails, the pool is lost."),
     (Level.MIRROR, Assembler.MD): tr("Every disk holds a full copy. ") + _FIRST_SYNC,
     (Level.MIRROR, Assembler.BTRFS): tr(
-        "Two copies on any two disks. With more disks it holds more but survives less than an md or ZFS "
-        "mirror; three or four copies are an option."
+        "Two copies of each block. With three or more disks this gives more space than an md or ZFS mirror, "
+        "but less redundancy. Three or four copies are possible."
     ),
     (Level.MIRROR, Assembler.ZFS): tr("Every disk holds a full copy, with checksums."),
     (Level.RAID10, Assembler.MD): tr(

@@ -111,7 +111,7 @@ def _group_problems(name: str, group: Group, of_options: OptionProblems) -> Iter
         )
         return
     if group.level not in spec.levels:
-        allowed = ", ".join(spec.levels) or tr("none: it is in memory")
+        allowed = ", ".join(spec.levels) or tr("none (it is in memory)")
         yield Problem(
             f"{name}.level",
             tr("{label} has no level “{level}”.").format(label=spec.label, level=group.level),

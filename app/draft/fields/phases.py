@@ -121,7 +121,7 @@ def _length(row: PlannedPhase) -> str:
 
 
 def _transactions(count: str) -> str:
-    return tr("{count} transactions each").format(count=count)
+    return tr("{count} transactions per client").format(count=count)
 
 
 def _counts(row: PlannedPhase) -> str:

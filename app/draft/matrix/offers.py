@@ -390,7 +390,7 @@ class _Making:
         offers = [
             ValueOffer(value_of(key, name), each.label, each.description) for name, each in PRESETS.items()
         ]
-        yield self._row(RowGroup.SERVER, key, tr("Settings from"), "", offers)
+        yield self._row(RowGroup.SERVER, key, titled(tr("preset")), "", offers)
         key = "postgresql.checksums"
         offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
         yield self._row(RowGroup.SERVER, key, tr("Checksums"), "", offers)

@@ -78,7 +78,7 @@ def connection_problem(text: str) -> str:
         )
     unknown = sorted(given.keys() - ALLOWED)
     if unknown:
-        sentence = tr("contains “{words}”, which is not allowed here; allowed are {allowed}.")
+        sentence = tr("contains “{words}”, which is not allowed here. Allowed: {allowed}.")
         return sentence.format(words=", ".join(unknown), allowed=", ".join(sorted(ALLOWED)))
     return _misplaced(given)
 

@@ -557,14 +557,14 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
     ]
     if look.managed_service:
         words = tr(
-            "Managed by {name}: its volume may have burst credit, so a short run can look faster than "
-            "sustained use. SQL cannot show it, so check with the provider."
+            "Managed by {name}: the volume may have burst credits, so a short run can look faster than "
+            "sustained use. SQL cannot show this, so check with the provider."
         )
         sentences.append(words.format(name=look.managed_service))
     elif not is_asked:
         sentences.append(
             tr(
-                "SQL cannot show whether its volume has burst credit or is a cloud's virtual disk, so "
+                "SQL cannot show whether the volume has burst credits or is a cloud's virtual disk, so "
                 "check with the provider."
             )
         )

@@ -349,7 +349,7 @@ class InstallationProbe:
         if self.reasons:
             return
         if not version:
-            self.reasons.append(tr("pgFooting cannot find its version in “{text}”.").format(text=text[:100]))
+            self.reasons.append(tr("pgFooting found no version in “{text}”.").format(text=text[:100]))
         elif major < OLDEST_MAJOR:
             self.reasons.append(
                 tr("Version {version} is not supported; {oldest} and newer are.").format(

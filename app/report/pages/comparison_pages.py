@@ -327,8 +327,8 @@ def method(found: Findings) -> Iterator[Block]:
     yield Text(
         TextRole.NOTE,
         tr(
-            "Formulas, simulation results and a glossary are in the manual: chapters method, verdicts "
-            "and words."
+            "For formulas, simulation results and a glossary, see the chapters “method”, “verdicts” and "
+            "“words” of the manual."
         ),
     )
 

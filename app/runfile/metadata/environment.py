@@ -328,7 +328,7 @@ def _device(name: str, facts: Mapping[str, Json], cloud: str) -> DeviceFacts:
         "" if size is None else format_size(size),
         _text(facts.get("scheduler")),
         tr("cache {mode}").format(mode=cache) if cache else "",
-        tr("may have burst credit") if bursts else "",
+        tr("may have burst credits") if bursts else "",
     )
     # A file without is_counted has is_leaf: devices without another below them were counted.
     counted = facts.get("is_counted", facts.get("is_leaf"))

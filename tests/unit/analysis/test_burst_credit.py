@@ -81,17 +81,17 @@ def test_facts_name_bursting_volume() -> None:
     assert bursting(machine("vda", "", "0x1af4", "QEMU")) == ""
     (device,) = EBS.devices
     assert "virtual disk (Amazon EBS)" in device.words
-    assert device.words.endswith("may have burst credit")
+    assert device.words.endswith("may have burst credits")
     values = {each.name: each.value for each in properties_of(RunMetadata(), EBS)}
     assert values["device nvme1n1"] == device.words, "in the window, the comparison and the report"
-    assert any("may have burst credit" in value for _, value in machine_rows(EBS)), "before load starts"
+    assert any("may have burst credits" in value for _, value in machine_rows(EBS)), "before load starts"
 
 
 def test_figures_cannot_show_exhausted_credit() -> None:
     shape = RunStability(np.array([]), np.array([]), 30.0, ())
     clauses = {each.limit: each.words for each in find_limitations(RunMetadata(), EBS, {}, shape)}
     assert clauses[Limit.BURST_CREDIT].startswith(
-        "the speed of nvme1n1 (Amazon EBS) after any burst credit is used"
+        "the speed of nvme1n1 (Amazon EBS) after any burst credits are used"
     )
     here = machine("sda", "ST4000VN008-2DR1", "ATA")
     assert Limit.BURST_CREDIT not in {each.limit for each in find_limitations(RunMetadata(), here, {}, shape)}
@@ -117,7 +117,7 @@ def test_managed_service_before_load_and_marked() -> None:
     ((kind, reason),) = marks_of_server(OpenServer(ADDRESS, look))
     assert kind == BURST_CREDIT
     assert reason == burst_sentence("the volume of Amazon RDS or Aurora")
-    assert mark_words(kind) == "may have burst credit"
+    assert mark_words(kind) == "may have burst credits"
     assert marks_of_server(OpenServer(ADDRESS, LOOK)) == []
     target = TargetMetadata(server=ServerMetadata(managed_service=look.managed_service))
     found = {each.name: each.value for each in properties_of(RunMetadata(target=target), None)}

@@ -72,7 +72,7 @@ def test_common_disk_requirements_once() -> None:
     programs = {name: path for name, path in WHOLE.programs.items() if name not in {"sfdisk", "mkfs.xfs"}}
     lines = checks(replace(WHOLE, programs=programs))
     assert lines["every disk"] == (False, "Not installed: sfdisk.", "")
-    assert lines["ext4"] == (False, "see every disk", "")
+    assert lines["ext4"] == (False, "see the line “every disk”", "")
     assert lines["xfs"] == (False, "Not installed: mkfs.xfs.", "")
     assert lines["tmpfs"][0] is True
     assert [topic for topic, each in lines.items() if "fdisk" in each[1] + each[2]] == [

@@ -477,7 +477,7 @@ def test_compressed_data_described(tmp_path: Path) -> None:
     assert "zstd -3" not in blanks
     stated = _compressing(tmp_path, 2.0, 2.0)
     assert "(compress=zstd:3)" in stated
-    assert "can be compressed 2:1 (zstd -3 over 128 KiB)" in stated
+    assert "compress 2:1 (zstd -3 over 128 KiB)" in stated
     assert "blanks" not in stated
     both = _compressing(tmp_path, None, 1.4, 4.0)
     assert "blanks" in both

@@ -120,10 +120,10 @@ def test_root_has_no_sentence_without_code(folder: str) -> None:
 
 def test_unknown_code_with_values() -> None:
     assert message_from_wire(("unheard-of", {"node": "/dev/sdb", "count": 3})) == (
-        "“unheard-of” (node: /dev/sdb, count: 3), a message of another version of pgFooting"
+        "“unheard-of” (node: /dev/sdb, count: 3), a message from another version of pgFooting"
     )
     within = message_from_wire(("kept", {"node": "sdb", "reason": ("unheard-of", {}), "when": ("", {})}))
-    assert within.startswith("sdb “unheard-of” (), a message of another version")
+    assert within.startswith("sdb “unheard-of” (), a message from another version")
 
 
 @pytest.mark.parametrize(

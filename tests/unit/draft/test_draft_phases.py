@@ -223,9 +223,9 @@ def test_phase_table_without_empty_columns() -> None:
     first, second = rows_of({"name": "a"}, {"name": "b", **said})
     assert first == {"name": "a", **usual, "maintenance": "", "else": ""}
     assert second["else"] == "protocol simple"
-    assert [second[each] for each in ("clients", "length")] == ["7", "9 transactions each"]
+    assert [second[each] for each in ("clients", "length")] == ["7", "9 transactions per client"]
     (own,) = rows_of({"name": "a"}, scripts=[ScriptDraft("", "/srv/orders.sql")])
-    assert (own["script"], own["length"]) == ("orders.sql", "10000 transactions each")
+    assert (own["script"], own["length"]) == ("orders.sql", "10000 transactions per client")
 
 
 def test_scripts_by_name_with_weights() -> None:

@@ -272,7 +272,7 @@ def test_order_or_drawn_at_start() -> None:
     )
     drawn = replace(both, order_seed=3)
     names = ", ".join(run.configuration.name for run in interleaved_order(drawn))
-    assert turns(drawn) == f"Order drawn with seed 3: {names}"
+    assert turns(drawn) == f"Random order (seed 3): {names}"
     assert turns(replace(drawn, repeats=20)).endswith(" …")
     assert turns(first) == ""
 

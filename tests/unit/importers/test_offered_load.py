@@ -73,7 +73,7 @@ def test_unknown_rates_not_repeats(tmp_path: Path) -> None:
     assert not found.differences
     assert not found.are_repeats
     assert ("Workload", "target rate value") in {item.key for item in found.not_known}
-    assert "Not known: " in describe_sameness(found)
+    assert "unknown values: " in describe_sameness(found)
 
 
 # --- A server that stands still for three of eight seconds (record-stopped.sh).

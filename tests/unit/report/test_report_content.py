@@ -169,7 +169,7 @@ def test_repeats_only_interval_without_verdict(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, cases))
     [answer] = texts(report, TextRole.ANSWER)
     assert "95 % CI" in answer
-    assert "No known difference. Not known: " in " ".join(texts(report, TextRole.BODY))
+    assert "No known difference, but unknown values: " in " ".join(texts(report, TextRole.BODY))
 
 
 def test_no_difference_names_no_winner(tmp_path: Path) -> None:
@@ -412,8 +412,8 @@ def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
     assert [list(each.rows[0].cells.values())[1:] for each in own] == [["2.03:1", "51.6 %"]] * 2
     headings = {tuple(column.heading for column in each.columns)[1:] for each in own}
     assert headings == {
-        ("Compressible", "In compressed extents"),
-        ("Compressible", "Table size on disk"),
+        ("Compressibility", "In compressed extents"),
+        ("Compressibility", "Table size on disk"),
     }
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
 

@@ -194,7 +194,7 @@ def test_unknown_field_claims_nothing(name: str) -> None:
         found = compare_properties(runs)
         assert not found.differences
         assert not found.are_repeats
-        assert describe_sameness(found).startswith("No known difference. Not known: ")
+        assert describe_sameness(found).startswith("No known difference, but unknown values: ")
 
 
 def test_imported_plan_and_kernel_unknown() -> None:

@@ -471,7 +471,7 @@ class LibraryPanel(QWidget):
         folder = campaign_folder(paths)
         for words, signal in (
             (tr("R&esume the campaign"), self.go_on_asked),
-            (tr("Measure the campaign aga&in"), self.again_asked),
+            (tr("Run the campaign aga&in"), self.again_asked),
             (tr("Run again with &changes …"), self.changes_asked),
         ):
             add(words, partial(_emit, signal, folder), enabled=folder is not None)

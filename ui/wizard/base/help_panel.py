@@ -148,8 +148,8 @@ HELP_TEXTS: Final = {
         "that a difference has a single cause."
     ),
     "configuration.place": tr(
-        "Puts the data in the folder or memory from the first page, or elsewhere. To compare two "
-        "filesystems, choose a folder on the other one."
+        "Where this configuration keeps its data: the folder or memory chosen on the first page, or another "
+        "place. To compare two filesystems, choose a folder on the other one."
     ),
     "configuration.settings": tr(
         "Settings for this configuration only; they override the common ones. One per line, as in "

@@ -175,10 +175,10 @@ def _choose(box: QComboBox, value: object) -> None:
 
 
 _PLACES: Final = {
-    Place.FOLDER: tr("The folder from the first page"),
-    Place.MEMORY: tr("Memory, as on the first page"),
+    Place.FOLDER: tr("The folder chosen on the first page"),
+    Place.MEMORY: tr("Memory, as chosen on the first page"),
     Place.DISKS: tr("The spare disks"),
-    Place.SERVER: tr("The existing server from the first page"),
+    Place.SERVER: tr("The existing server chosen on the first page"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
     Place.OTHER_SERVER: tr("Another existing server"),

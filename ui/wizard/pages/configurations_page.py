@@ -451,7 +451,7 @@ class MorePage(Page):
         buttons = fill(QVBoxLayout(), self.copy, self.reference, self.remove, 1, spacing=SMALL)
         top_layout.addWidget(self.list, 1)
         top_layout.addLayout(buttons)
-        sentence = tr("Its place is set on the first page. To change more than the name, copy it.")
+        sentence = tr("The place is set on the first page. To change more than the name, make a copy.")
         self.origin = Text(theme, sentence, role="muted")
         for widget in (ticking, self.dimensions, self.cells, Rule(theme), one_by_one, intro, top):
             self.layout_.addWidget(widget)

@@ -473,7 +473,7 @@ class FilesystemPage(Page):
         self.findings.setVisible(bool(sentences))
         changed = changed_words(page)
         words = tr("Changed from the defaults: {options}").format(options=changed)
-        self.chosen.setText(words if changed else tr("All options have the defaults of tools and kernel."))
+        self.chosen.setText(words if changed else tr("All options are at their defaults (tools and kernel)."))
 
     # --- user actions
 

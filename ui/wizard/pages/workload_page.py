@@ -439,7 +439,7 @@ _SIZES: Final = (
 )
 _LENGTHS: Final = (
     Entry(tr("time"), _LENGTH),
-    Entry(tr("transactions each"), "workload.transactions"),
+    Entry(tr("transactions per client"), "workload.transactions"),
 )
 _KEYS: Final = tuple(
     key

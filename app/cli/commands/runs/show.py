@@ -407,7 +407,7 @@ def _scale(run: RunMetadata) -> str:
 
 def _rows(run: RunMetadata) -> str:
     ratio = or_none(run.workload.compressibility)
-    return "" if ratio is None else tr("can be compressed {ratio}").format(ratio=ratio_words(ratio))
+    return "" if ratio is None else tr("compressible {ratio}").format(ratio=ratio_words(ratio))
 
 
 def _clients(run: RunMetadata) -> str:
