@@ -110,7 +110,7 @@ def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> Di
         reader.problems.add(place / "values", tr("is missing: a dimension needs at least one value."))
     else:
         keys = ", ".join(key for key in _KEYS if key in entry) or tr("nothing")
-        sentence = tr("has {given}; allowed is {forms}.")
+        sentence = tr("has {given}; allowed: {forms}.")
         reader.problems.add(place, sentence.format(given=keys, forms=_FORMS))
     return None
 

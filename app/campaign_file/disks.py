@@ -376,7 +376,7 @@ def as_file_problem(problem: Problem, below: str = ".") -> Problem:
 
 def _missing(values: Mapping[str, Any], below: str = ".") -> Sequence[Problem]:
     return [
-        Problem(f"{below}{key}", tr("is missing: allowed is {allowed}.").format(allowed=allowed))
+        Problem(f"{below}{key}", tr("is missing; it must be {allowed}.").format(allowed=allowed))
         for attribute, (key, allowed) in _REQUIRED.items()
         if attribute not in values
     ]

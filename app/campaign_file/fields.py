@@ -60,7 +60,7 @@ def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Problem]:  # noqa: ARG
 def _connection_missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     if "connection" in values:
         return ()
-    sentence = tr("is missing: allowed is {allowed}.")
+    sentence = tr("is missing; it must be {allowed}.")
     return (Problem(".connection", sentence.format(allowed=ConnectionString().allowed)),)
 
 

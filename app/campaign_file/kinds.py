@@ -340,7 +340,7 @@ class CampaignField:
         return self.shown_as or self.label.replace("&", "").rstrip(":")
 
 
-UNKNOWN: Final = tr("is not a known key; allowed are {known}.")
+UNKNOWN: Final = tr("is not a known key; allowed: {known}.")
 
 
 def table_of(fields: Iterable[CampaignField]) -> str:

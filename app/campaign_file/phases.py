@@ -151,7 +151,7 @@ class _OnePhase(ValueKind):
 
     @override
     def read(self, value: object, folder: Path) -> WorkloadPhase:
-        unknown = tr("is not a known key; allowed are {known}.")
+        unknown = tr("is not a known key; allowed: {known}.")
         given, faults = read_fields(value, self.fields, folder, unknown)
         if "name" not in given:
             faults.append(Problem(".name", tr("is missing: give it its own name.")))

@@ -73,7 +73,7 @@ class InvalidValueError(Exception):
 
 def refusal(value: object, allowed: str) -> str:
     """Return the sentence that refuses `value`: the value found, and the `allowed` ones."""
-    return tr("found {found}; allowed is {allowed}.").format(found=found_text(value), allowed=allowed)
+    return tr("found {found}; allowed: {allowed}.").format(found=found_text(value), allowed=allowed)
 
 
 def unfit(value: object, allowed: str, *, remark: str = "") -> InvalidValueError:
@@ -154,7 +154,7 @@ class Problems:
             return
         known = tuple(known)
         remark = belongs or did_you_mean(key[:_LONGEST], known)
-        sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(known))
+        sentence = tr("is not a known key; allowed: {known}.").format(known=", ".join(known))
         self.add(place / key, f"{sentence} {remark}".rstrip())
 
     def raise_if_any(self) -> None:

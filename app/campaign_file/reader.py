@@ -423,7 +423,7 @@ class CampaignReader:
         if len(given) > 1:
             for kind in given:  # report all other mistakes in the same pass
                 self.read_table(entry[kind.kind], kind.fields, place / kind.kind, (TARGET, kind.kind))
-            self.problems.add(place, tr("mixes several kinds; allowed is {wanted}.").format(wanted=wanted))
+            self.problems.add(place, tr("mixes several kinds; it must have {wanted}.").format(wanted=wanted))
         return given[0] if len(given) == 1 else None
 
     def make_target(self, given: Partial) -> tuple[Given | None, Sequence[Problem]]:

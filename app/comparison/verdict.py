@@ -81,7 +81,7 @@ class Reservation:
         sentences = [_value_words(value) for value in self.values]
         match self.code:
             case ReservationCode.OTHER_PHASE:
-                return tr("another phase determined the number of runs of each")
+                return tr("another phase determined how often each configuration ran")
             case ReservationCode.LEFT_OUT:
                 return tr("{weak}: excluded").format(weak=sentences[0])
             case ReservationCode.NOT_RANKED:

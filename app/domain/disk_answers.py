@@ -135,12 +135,12 @@ def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str,
 def looked_words(looked: InspectionReport) -> str:
     """Describe the inspected parts and what may go undetected."""
     if looked.read_s:
-        text = tr("Every byte was read on {time} and is zero; the kernel has counted no write since.")
+        text = tr("Every byte was read on {time} and is zero; the kernel has counted no writes since.")
         return text.format(time=_local(looked.read_s))
     if looked.released_s and not looked.places:
         text = tr(
             "Unchanged since pgFooting released it on {time}: both ends ({edge} each) are the same, and the "
-            "kernel has counted no write. It still holds old benchmark data."
+            "kernel has counted no writes. It still holds old benchmark data."
         )
         return text.format(time=_local(looked.released_s), edge=format_size(looked.edge_bytes))
     return f"{_what(looked)} {_escapes(looked)}"
@@ -177,8 +177,8 @@ def _what(looked: InspectionReport) -> str:
 
 def _escapes(looked: InspectionReport) -> str:
     text = tr(
-        "Contiguous existing data of {certain} or more is always found, unless {piece} of it in a row are "
-        "zeros. Smaller or sparser data may go undetected."
+        "Contiguous existing data of {certain} or more is always found, unless it contains {piece} of "
+        "consecutive zeros. Smaller or sparser data may go undetected."
     )
     return text.format(certain=_at_least(looked.certain_bytes), piece=format_size(looked.place_bytes))
 

@@ -190,8 +190,8 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
             source=source,
         )
     sentence = tr(
-        "With {runs} runs each{allowing} you can detect (80 % power) {quiet} on a quiet machine "
-        "(run-to-run variation {quiet_spread}) or {noisy} on a shared one."
+        "With {runs} runs each{allowing} you can detect a difference of {quiet} on a quiet machine "
+        "(run-to-run variation {quiet_spread}) or {noisy} on a shared one, with 80 % power."
     )
     why = tr("The figures below assume {spread}, because this library has too few repeats on such a target.")
     sentence = sentence.format(

@@ -360,8 +360,8 @@ def _report_baselines(resolved: ResolvedCampaign, listener: CampaignListener) ->
     count = len(storages_to_ask(resolved))
     if count:
         sentence = tr(
-            "First, fio and pg_test_fsync benchmark the raw storage, about {seconds} s per storage ({count} "
-            "in total). io_baseline = false turns this off."
+            "First, fio and pg_test_fsync benchmark the raw storage of {count} setups, about {seconds} s "
+            "each. io_baseline = false turns this off."
         )
         listener.reported("note", sentence.format(seconds=PLANNED_SECONDS, count=count))
 

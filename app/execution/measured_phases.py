@@ -185,7 +185,7 @@ MAINTAINED: Final = "maintenance"
 BESIDE: Final = "background"
 """Kind of the events for background work: its start, and the end of each repetition."""
 _HOW: Final = {
-    WorkEnd.DONE: tr("completely"),
+    WorkEnd.DONE: tr("completed"),
     WorkEnd.ENDED: tr("ended with its phase"),
     WorkEnd.FAILED: tr("failed"),
 }

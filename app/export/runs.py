@@ -370,7 +370,7 @@ def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
     """
     ending, endings = output.suffix.lower(), tuple(known)
     if ending not in endings:
-        message = tr("The ending of {path} must be one of: {known}.")
+        message = tr("The extension of {path} must be one of: {known}.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
             message = tr("{path} is a folder; name a file in it that ends with {known}.")
         sentence = message.format(path=output, known=", ".join(endings))

@@ -467,8 +467,8 @@ def _setting(item: Property) -> Iterator[str]:
         return
     yield comment(
         tr(
-            "Read before you set this: it is not known to be harmless. Such settings can make the server run "
-            "programs, load libraries or write files elsewhere."
+            "Check this setting before you use it: it is not on pgFooting's list of harmless settings. Such "
+            "settings can make the server run programs, load libraries or write files elsewhere."
         )
     )
     yield comment(clip(line, 2 * _MOST))

@@ -270,7 +270,7 @@ def test_invalid_value_reported_in_row(open_wizard: OpenWizard) -> None:
     editor = page_of(wizard, MorePage).dimensions.editors[CLIENTS]
     assert editor.typed is not None
     QTest.keyClicks(editor.typed, "16, many")
-    assert "clients many: found “many”; allowed is a whole number from 1 to 10000." in editor.error.text()
+    assert "clients many: found “many”; allowed: a whole number from 1 to 10000." in editor.error.text()
     assert wrong_on(wizard) == "Correct this first: Clients", "the sentence is at the field, once"
     assert not page_of(wizard, MorePage).general.isVisible()
 

@@ -88,7 +88,7 @@ _AROUND: Final = (
     (BandKind.AUTOMATIC, tr("one per configuration")),
     (BandKind.NOTHING, tr("each run: means")),
     (BandKind.ENVELOPE, tr("each run: means, envelope")),
-    (BandKind.SECONDS, tr("each run: means, seconds")),
+    (BandKind.SECONDS, tr("each run: means, per-second values")),
 )
 
 
@@ -232,9 +232,9 @@ class SweepView(View):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.over = Choice(tr("&Over"))
+        self.over = Choice(tr("&X axis"))
         row = control_row(self)
-        labelled(row, tr("&Over"), self.over)
+        labelled(row, tr("&X axis"), self.over)
         self.words = plain_label(parent=self)
         row.addWidget(self.words)
         row.addStretch(1)

@@ -250,7 +250,7 @@ class StepList(QWidget):
             is_done = complete and not is_open
             colour = "accent" if is_open else "good" if is_done else "muted"
             set_icon(button, "check" if is_done else _ICONS[step], self._theme, colour=colour)
-            state = tr("open") if is_open else tr("complete") if complete else tr("not yet")
+            state = tr("open") if is_open else tr("complete") if complete else tr("incomplete")
             name = tr("Step {number}, {name}: {state}")
             button.setAccessibleName(
                 name.format(number=flow.number(step), name=plain(_LABELS[step]), state=state)

@@ -252,8 +252,8 @@ def _judged(
 
 
 EXPLANATION: Final = tr(
-    "Figures cover whole phases; intervals are adjusted for all comparisons within one. A run "
-    "disturbed in the last phase that counts is treated as disturbed in all."
+    "Figures cover whole phases; intervals are adjusted for all comparisons within a phase. A run disturbed "
+    "in its last counted phase is treated as disturbed in all phases."
 )
 
 _COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (

@@ -54,7 +54,7 @@ SPARE: Final[Mapping[str, str]] = {
     "health-temperature": tr("temperature is out of range"),
     "health-reliability": tr("reliability is degraded by errors"),
     "health-read-only": tr("the medium is read-only"),
-    "health-backup": tr("the backup of volatile memory failed"),
+    "health-backup": tr("the volatile memory backup device has failed"),
     "health-persistent-memory": tr("the persistent memory region is unreliable"),
     "health-no-status": tr("this kind of disk reports no status"),
     "health-log-refused": tr("the disk does not return its SMART log"),

@@ -100,7 +100,9 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.IMPLY,
         ("mkfs_discard",),
         lambda it: it.preconditioned and it.value("mkfs_discard") is True,
-        tr("pgFooting runs mkfs without discard, which would undo the preconditioning of the device."),
+        tr(
+            "pgFooting runs mkfs without discard, because discarding would undo the device's preconditioning."
+        ),
         "mke2fs(8); mkfs.xfs(8); mkfs.btrfs(8); mkfs.f2fs(8)",
         (("mkfs_discard", False),),
     ),

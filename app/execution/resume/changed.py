@@ -120,8 +120,8 @@ def check_changes(
         if started is not None and started > now_epoch_s:
             changes.append(
                 tr(
-                    "The clock was set back: a run of this campaign has a later start time than now. Runs "
-                    "are ordered by number, and their dates are wrong."
+                    "The clock was set back: a run of this campaign starts in the future. Runs are ordered "
+                    "by number; their dates may be wrong."
                 )
             )
     return tuple(dict.fromkeys(changes))

@@ -101,7 +101,7 @@ def _misplaced(given: Mapping[str, object]) -> str:
         return tr("names several servers; only one is allowed.")
     port = str(given.get("port", "1"))
     if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 1 << 16):
-        return tr("has an invalid port; allowed is a number from 1 to 65535.")
+        return tr("has an invalid port; allowed: a number from 1 to 65535.")
     return ""
 
 

@@ -501,7 +501,7 @@ class TransactionLogTail:
             os.close(descriptor)
             raise PgbenchError(
                 tr("{file} is not a regular file of pgbench; it was not touched.").format(file=name),
-                hint=tr("Something else writes into the private folder of this run."),
+                hint=tr("Another process is writing to this run's private folder."),
             )
         return descriptor
 

@@ -26,7 +26,7 @@ from app.draft.fields.state import DraftParts
 from app.draft.from_campaign import parts_of, read_draft_text
 
 _FILE: Final = Path(__file__).parents[2] / "data" / "campaigns" / "goldens.json.gz"
-_KNOWN_KEYS: Final = re.compile(r"(?<=is not a known key); allowed are [^.]*")
+_KNOWN_KEYS: Final = re.compile(r"(?<=is not a known key); allowed: [^.]*")
 """A new key is not recorded again in every message that lists all keys."""
 
 

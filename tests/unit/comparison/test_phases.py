@@ -208,7 +208,7 @@ def test_sequential_judged_in_deciding_phase(tmp_path: Path) -> None:
         for each in facts_of(tmp_path, ext4_and_xfs())
     ]
     reads, _, writes = compare_phases(compare_runs(facts))
-    assert "another phase determined the number of runs of each" in reads.verdicts[0]
+    assert "another phase determined how often each configuration ran" in reads.verdicts[0]
     assert "another phase" not in writes.verdicts[0]
 
 

@@ -140,7 +140,7 @@ COMMANDS: Final = (
         "undo",
         tr("&Undo"),
         "Ctrl+Z",
-        tr("Restores the runs last moved to the trash, or undoes the last change of ticks."),
+        tr("Restores the runs last moved to the trash, or undoes the last change to the ticked runs."),
     ),
     Command(
         "refresh",

@@ -176,7 +176,7 @@ class StartPage(QScrollArea):
             icon="lightbulb",
         )
         self.open = QPushButton(tr("&Open runs …"))
-        runs = tr("Opens run files (*.footing) from this or another machine in common charts.")
+        runs = tr("Opens run files (*.footing) from this or another machine in the same charts.")
         show_tip(self.open, runs)
         self.library = QPushButton(tr("&Library"))
         self.library.setVisible(False)

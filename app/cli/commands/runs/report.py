@@ -71,7 +71,7 @@ def report_command(arguments: argparse.Namespace) -> int:
             arguments, None if output == _STDOUT else output, anonymous=options.anonymous
         )
     if output.suffix.lower() not in PAINTED:
-        message = tr("The ending of {path} must be one of: {known}.")
+        message = tr("The extension of {path} must be one of: {known}.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
             message = tr("{path} is a folder; name a file in it that ends with {known}.")
         hint = tr("A .txt file has the winning setup; use `pgfooting export` for pictures and tables.")
