@@ -897,7 +897,7 @@ def test_question_fills_pages_with_quick_variant(
     chooser = ask(wizard, "durability")
     assert "fsync and synchronous_commit on and off" in chooser.remarks.text()
     chooser.quick.setChecked(True)
-    assert "cannot show: how flushes" in chooser.remarks.text()
+    assert "cannot show: how data-file flushes" in chooser.remarks.text()
     with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
         chooser.use.click()
     campaign = wizard.draft.to_campaign()
