@@ -141,4 +141,4 @@ def test_base_backups_last_as_long_as_phase(campaign_bench: CampaignBench) -> No
             "in parallel with pg_basebackup at most 256 KiB a second (one cut off by the end of the run)"
         )
     shown = " ".join(campaign_bench.command("show", str(path)).stdout.split())
-    assert "beside pg_basebackup (" in shown
+    assert "in parallel with pg_basebackup (" in shown

@@ -125,7 +125,7 @@ def test_one_run_is_no_race(tmp_path: Path) -> None:
 
 def test_seven_configurations_are_too_many(tmp_path: Path) -> None:
     found = runs_of(tmp_path, [Shape(seconds=12, seed=number) for number in range(MOST + 1)])
-    with pytest.raises(UsageError, match="these are 7 runs of 7 configurations"):
+    with pytest.raises(UsageError, match="7 runs of 7 configurations"):
         take_runs(found)
     assert take_runs(found[:MOST]) == (found[:MOST], "")
 
