@@ -149,7 +149,7 @@ def test_command_writes_file_once(tmp_path: Path, capsys: Capture) -> None:
     again = tmp_path / "again.toml"
     assert command.main(["compare", *paths, "--again", str(again)]) == 0
     output = capsys.readouterr().out
-    assert "“Filesystems at 630 per second”, 8 runs: " in output
+    assert "“Filesystems at 630 per second” (8 runs) to " in output
     assert f"run {again}" in output.replace("\n", " ")
     assert load_campaign(again).configurations[1].workload.rate_tps == 630.0
     before = again.read_text()
