@@ -203,5 +203,5 @@ def test_killed_pgbench_whole_lines_read(bench: Bench) -> None:
     assert run.exit_code == -signal.SIGKILL
     assert run.lines > 1000
     assert run.unread_bytes < 2 * 64  # at most one cut line per thread
-    with pytest.raises(PgbenchError, match="lacks: number of transactions actually processed, tps"):
+    with pytest.raises(PgbenchError, match="does not contain number of transactions actually processed, tps"):
         _ = run.summary

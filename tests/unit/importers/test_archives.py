@@ -79,7 +79,7 @@ def test_bomb_aborted_early_in_bounded_memory(tmp_path: Path) -> None:
     assert path.stat().st_size < 400_000
     tracemalloc.start()
     try:
-        with pytest.raises(ForeignDataError, match="more than 200 times its size"):
+        with pytest.raises(ForeignDataError, match="200 times its size"):
             list_members(path)
         assert tracemalloc.get_traced_memory()[1] < 16 * 1024**2
     finally:
