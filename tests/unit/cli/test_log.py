@@ -111,4 +111,4 @@ def test_window_and_cli_refuse_unknown(program: list[str]) -> None:
         cwd=TOP, env={**os.environ, "PGFOOTING_LOG": "loud"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("pgfooting: PGFOOTING_LOG says “loud”")
+    assert ended.stderr.startswith("pgfooting: PGFOOTING_LOG contains “loud”")

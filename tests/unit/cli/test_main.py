@@ -246,7 +246,7 @@ def test_list_readable_and_unreadable_runs(call: Command, library: Path) -> None
     assert ended.returncode == 0, ended.stderr
     assert "ext4 #1" in ended.stdout
     assert "unreadable" in ended.stdout
-    assert f"{library}/cut.footing is cut off" in ended.stdout
+    assert f"{library}/cut.footing is truncated" in ended.stdout
     listed = json.loads(call("list", "--json", "--library", str(library)).stdout)
     states = {Path(run["path"]).stem: run["state"] for run in listed}
     assert states == {
@@ -287,7 +287,7 @@ def test_damaged_run_show_and_export(call: Command, library: Path) -> None:
     for arguments in (("show", cut), ("show", "--json", cut), ("export", cut, "-o", str(library / "o.csv"))):
         ended = call(*arguments)
         assert ended.returncode == 1
-        assert "is cut off" in ended.stderr
+        assert "is truncated" in ended.stderr
         assert ended.stdout == ""
     assert not (library / "o.csv").exists()
 

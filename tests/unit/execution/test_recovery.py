@@ -59,7 +59,7 @@ def test_file_lost_in_memory_leaves_note(library: Path) -> None:
 def test_damaged_file_does_not_block_others(library: Path) -> None:
     (library / "a.footing").write_bytes(finished_run(library / "b.footing").read_bytes()[:3000])
     write_run(library / "c.footing").close()
-    with pytest.raises(RunFileError, match="cut off"):
+    with pytest.raises(RunFileError, match="truncated"):
         finish_abandoned(library)
     with RunFile(library / "c.footing") as run:
         assert run.state is RunState.INCOMPLETE

@@ -47,7 +47,7 @@ def test_good_runs_beside_bad_files(tmp_path: Path) -> None:
     assert listed.pop("good").state == "done"
     assert {entry.state for entry in listed.values()} == {"unreadable"}
     problems = {name: entry.problem or "" for name, entry in listed.items()}
-    assert "cut off" in problems["cut"]
+    assert "truncated" in problems["cut"]
     assert "not a pgFooting run file" in problems["text"]
     assert "not a pgFooting run file" in problems["empty"]
     assert "format 99" in problems["newer"]

@@ -79,7 +79,7 @@ def test_bad_files_stand_last_with_their_reasons(tmp_path: Path) -> None:
     problems = [run.entry.problem or "" for run in runs]
     assert problems[:7] == [""] * 7
     assert sorted(
-        "format 9" in found or "cut off" in found or "not a pgFooting" in found for found in problems[7:]
+        "format 9" in found or "truncated" in found or "not a pgFooting" in found for found in problems[7:]
     )
     assert {run.entry.name: run.entry.state for run in runs}["left"] == "incomplete"
 
