@@ -201,8 +201,8 @@ def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
             continue
         names = tuple(tr("none") if disk is None else _disk_words(disk) for disk in (one, other))
         message = tr(
-            "{name}: the disk in place “{place}” is {now}, but the campaign started with {was}. Nothing "
-            "was started, no disk was touched."
+            "{name}: the campaign started with {was} in place “{place}”; found now: {now}. Nothing was "
+            "started, no disk was touched."
         )
         words = message.format(name=before.name, place=place, was=names[0], now=names[1])
         raise RefusedError(words, hint=_ANEW)

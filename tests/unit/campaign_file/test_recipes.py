@@ -100,13 +100,13 @@ def test_example_states_defaults() -> None:
         "default: 4.",
         "default: 60 s",
         "Default: 10 s",
-        "default: 3, or 5 with three or more configurations.",
+        "Default: 3, or 5 with three or more configurations.",
     ):
         assert words in EXAMPLE
 
 
 def test_example_names_every_disk_filesystem() -> None:
-    (line,) = re.findall(r"^# The filesystem to create on them\.\n# (.*)$", EXAMPLE, re.MULTILINE)
+    (line,) = re.findall(r"^# The filesystem to create on the disks\.\n# (.*)$", EXAMPLE, re.MULTILINE)
     assert re.findall(r'"(\w+)"', line) == [spec.id for spec in FILESYSTEMS if spec.levels]
 
 

@@ -67,7 +67,7 @@ def test_terminal_progress_cleared() -> None:
         progress("sdb", 128, 1280)
         progress("sdc", 640, 4100)
     shown = file.getvalue()
-    assert "parts of sdb" in shown
+    assert "sdb: parts read" in shown
     assert "640/4100" in shown
 
 

@@ -77,7 +77,7 @@ def test_successful_run_is_not_aborted(run: Recording) -> None:
 def test_missing_summary_quotes_pgbench(run: Recording) -> None:
     with pytest.raises(PgbenchError) as caught:
         _summary(run)
-    assert "lacks: number of transactions actually processed, tps" in caught.value.message
+    assert "does not contain number of transactions actually processed, tps" in caught.value.message
     reason = {
         "syntax_error": "invalid command in command",
         "unknown_option": "unrecognized option '--no-such-option'",
@@ -89,7 +89,7 @@ def test_missing_summary_quotes_pgbench(run: Recording) -> None:
 
 def test_summary_cut_before_tps() -> None:
     output = recording(15, "plain").output
-    with pytest.raises(PgbenchError, match=r"lacks: tps\."):
+    with pytest.raises(PgbenchError, match=r"does not contain tps\."):
         parse_summary(output[: output.index("tps = ")])
 
 
