@@ -310,9 +310,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     if evidence.seconds < FEWEST_SECONDS:
         reason = tr("the file has no samples of the machine's activity")
         if evidence.seconds:
-            reason = tr(
-                "fewer than {count} seconds of the measurement have samples; measure for at least {least} s"
-            )
+            reason = tr("fewer than {count} measured seconds have samples; measure for at least {least} s")
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
     if cause is Cause.PGBENCH and evidence.rate is not None and evidence.is_kept is None:
