@@ -65,7 +65,7 @@ CASES: list[tuple[str, dict[str, object], str]] = [
     ("swap-in-use", {"memory": with_memory(SwapTotal=2 * GIB, SwapFree=GIB)}, "1 GiB"),
     ("low-memory", {"memory": with_memory(MemAvailable=GIB)}, "1 GiB"),
     ("low-memory", {"needed_bytes": 14 * GIB}, "12 GiB"),
-    ("no-huge-pages", {"memory": with_memory(MemTotal=64 * GIB)}, "4 KiB"),
+    ("no-huge-pages", {"memory": with_memory(MemTotal=64 * GIB)}, "normal pages"),
     (
         "transparent-huge-pages",
         {"memory": {"info": MEMORY, "transparent_huge_pages": {"enabled": "always"}}},
