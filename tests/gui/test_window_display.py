@@ -229,14 +229,16 @@ class Watched(MainWindow):
             self.runs_page.choose([run.entry.path for run in runs])
             QTimer.singleShot(1500, self.finish)
     def finish(self):
-        assert self.runs_page.charts.stack is not None
+        if self.runs_page.charts.stack is None or "ui.wizard.wizard" not in sys.modules:
+            QTimer.singleShot(200, self.finish)
+            return
         self.grab()
         with open("/proc/self/maps") as file:
             maps = file.read()
         print([name for name in ("_dri.so", "libgallium", "libGLX_", "libEGL_") if name in maps])
         painted = ("PySide6", "pyqtgraph", "ui.charts.stack", "ui.wizard")
         print([name for name in elsewhere if name.startswith(painted)])
-        print("ui.wizard.wizard" in sys.modules, "app.hosts.disk_watch" in elsewhere)
+        print("app.hosts.disk_watch" in elsewhere)
         self.close_without_question()
 ui.program.program.MainWindow = Watched
 from ui.program.application import ICON, read_arguments
@@ -246,4 +248,4 @@ sys.exit(ui.program.program.show_window(read_arguments(["--library", sys.argv[1]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "LIBGL_DRIVERS_PATH": "/nowhere"}
     argv = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "library")]
     done = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "[]\n[]\nTrue True\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "[]\n[]\nTrue\n"), done.stderr

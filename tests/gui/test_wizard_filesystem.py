@@ -230,7 +230,7 @@ def test_risks_of_option_listed_once(open_page: OpenPage) -> None:
     page.editors["datacow"].entered.emit("datacow", "false")
     text = page.unsafe.text()
     assert text.count("UNSAFE: Copy on write: off (mount -o nodatacow)") == 1
-    assert "no checksums" in text
+    assert "no data checksums" in text
     assert "torn pages" in text
 
 
