@@ -460,7 +460,7 @@ def _check_pages(item: Configuration, installation: Installation) -> None:
     own = {name.lower(): value for name, value in item.postgresql.settings}
     page_bytes = installation.page_bytes
     for finding in refused_with(item.target, own, page_bytes):
-        message = tr("{name}: {reason} This server uses {size} pages.")
+        message = tr("{name}: {reason} The page size of this server is {size}.")
         raise CampaignError(
             message.format(name=item.name, reason=finding.message, size=format_size(page_bytes)),
             field=f"target.{DiskTarget.kind}.options.{finding.field}",
