@@ -22,7 +22,7 @@ def test_working_helper_version_and_disk_rules(
     assert next_line(process) == "ready"
     check = helper_check()
     assert (check.topic, check.works) == ("disks", True)
-    assert "helper 0.0 answers" in check.message
+    assert "Helper 0.0 is running" in check.message
     assert "TEST DEVICES" in check.message
 
 
