@@ -210,7 +210,7 @@ def test_full_page_writes_off_with_page_records(page_bytes: int, record_bytes: i
     if not refused:
         _check_pages(item, installation)
         return
-    with pytest.raises(CampaignError, match=f"uses {page_bytes // 1024} KiB pages") as caught:
+    with pytest.raises(CampaignError, match=f"is {page_bytes // 1024} KiB") as caught:
         _check_pages(item, installation)
     assert caught.value.field == "target.disks.options.full_page_writes"
 
