@@ -131,10 +131,10 @@ def describe_fastest(found: Fastest | None) -> str:
     )
     if found.not_judged:
         left = ", ".join(row.name for row in found.not_judged)
-        message = tr("{told}. Not compared: {names}").format(told=message, names=left)
+        message = tr("{sentence}. Not compared: {names}").format(sentence=message, names=left)
     if len(names) == found.judged:
         return f"{message}."
-    return tr("{told} (with 95 % confidence).").format(told=message)
+    return tr("{sentence} (with 95 % confidence).").format(sentence=message)
 
 
 def under(condition: str, sentence: str) -> str:
